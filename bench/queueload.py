@@ -33,7 +33,7 @@ from drachma.process import embedded, eventloop, queueing
 from drachma.queueing.component import ActiveConfiguration, PendingView, resources, workloadwrites
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import transitions, workloadstate
-from drachma.runtime import Surroundings
+from drachma.runtime import Surroundings, events
 from drachma.runtime.informer import Handler
 from drachma.server import inprocess
 from drachma.store import memory
@@ -211,6 +211,7 @@ class _Runner:
 
     def __init__(self, client: Client, load: Load, *, shares: Shares) -> None:
         self._client = client
+        self._recorder = events.Recorder(client, component="runner")
         self._shares = shares
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[str, _Class] = {}
@@ -254,7 +255,7 @@ class _Runner:
             now = datetime.now(UTC).replace(microsecond=0)
             after = transitions.finished(of, reason="ByTest", message="Finished by the runner", now=now)
             try:
-                await workloadwrites.write_status(self._client, of, after)
+                await workloadwrites.write_status(self._recorder, of, after)
                 break
             except errors.ObjectConflictError:
                 of = await self._client.get(resources.WORKLOADS, of.metadata.name, namespace=_NAMESPACE)

@@ -62,7 +62,7 @@ async def _if_absent(made: Awaitable[object]) -> None:
 
 
 async def _add_node(client: http.HttpClient, number: int) -> None:
-    document = objects.node(number)
+    document = objects.node(number, {})
     name = document["metadata"]["name"]
     await _create(client, document)
     # Upstream's server taints new nodes, for a controller to take that back.
@@ -126,7 +126,7 @@ async def create_plain_pods(client: http.HttpClient, count: int) -> None:
 
 
 def _pod(name: str, *, claim: str) -> objects.Document:
-    made = objects.pod(PLACE)
+    made = objects.pod(PLACE, 0)
     made["metadata"] = {"name": name, "namespace": PLACE}
     if claim:
         made["spec"]["resourceClaims"] = [{"name": "resource", "resourceClaimName": claim}]

@@ -5,7 +5,7 @@ them here, and ``--callers`` adds the modules that make the requests. A walk tha
 cold one is the first of its process, the warm one finds every cache filled.
 
 A module is crossed if at least one of its functions runs. Requests are counted where components in the server's own
-process hand them over: reads and writes of single objects, and each change of a transaction by itself.
+process hand them over. A commit is one write, however many objects it changes; changes are counted as well.
 """
 
 import asyncio
@@ -79,6 +79,7 @@ class Trace:
 
     def __init__(self) -> None:
         self._functions: Final[set[tuple[str, str, int]]] = set()
+        self.writes = 0
         self.requests: Final[collections.Counter[tuple[str, str]]] = collections.Counter()
         self.callers: Final[collections.Counter[tuple[str, str, str]]] = collections.Counter()
 
@@ -124,35 +125,42 @@ def _calling_module() -> str:
     return "the walk"
 
 
-@contextlib.contextmanager
-def _counting(trace: Trace) -> Iterator[None]:
-    """Count the requests that reach the server's door for components."""
-    from drachma.server import inprocess
+class _Counter:
+    """Counts the requests that reach the server's door for components, while it is entered."""
 
-    door: Any = inprocess.InProcess
-    get, write, commit = door.get, door.write, door.commit
+    def __init__(self) -> None:
+        self.trace = Trace()
 
-    def counted_get(self: Any, place: "local.Place") -> Awaitable[Any]:
-        trace.count("get", place)
-        answer: Awaitable[Any] = get(self, place)
-        return answer
+    def __enter__(self) -> "_Counter":
+        from drachma.server import inprocess
 
-    def counted_write(self: Any, wanted: "local.Write") -> Awaitable[Any]:
-        trace.count(wanted.verb, wanted.place)
-        answer: Awaitable[Any] = write(self, wanted)
-        return answer
+        door: Any = inprocess.InProcess
+        self._door, self._methods = door, (door.get, door.write, door.commit)
+        get, write, commit = self._methods
 
-    def counted_commit(self: Any, several: Any) -> Awaitable[Any]:
-        for wanted in several:
-            trace.count(f"{wanted.verb} (transaction)", wanted.place)
-        answer: Awaitable[Any] = commit(self, several)
-        return answer
+        def counted_get(backend: Any, place: "local.Place") -> Awaitable[Any]:
+            self.trace.count("get", place)
+            answer: Awaitable[Any] = get(backend, place)
+            return answer
 
-    door.get, door.write, door.commit = counted_get, counted_write, counted_commit
-    try:
-        yield
-    finally:
-        door.get, door.write, door.commit = get, write, commit
+        def counted_write(backend: Any, request: "local.Write") -> Awaitable[Any]:
+            self.trace.writes += 1
+            self.trace.count(request.verb, request.place)
+            answer: Awaitable[Any] = write(backend, request)
+            return answer
+
+        def counted_commit(backend: Any, requests: Any) -> Awaitable[Any]:
+            self.trace.writes += 1
+            for request in requests:
+                self.trace.count(f"{request.verb} (commit)", request.place)
+            answer: Awaitable[Any] = commit(backend, requests)
+            return answer
+
+        door.get, door.write, door.commit = counted_get, counted_write, counted_commit
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._door.get, self._door.write, self._door.commit = self._methods
 
 
 @contextlib.asynccontextmanager
@@ -167,21 +175,23 @@ async def _cluster() -> AsyncIterator[Any]:
 
 
 async def _twice(act: Callable[[Any, str], Awaitable[None]]) -> None:
-    async with _cluster() as cluster:
-        for temperature in ("cold", "warm"):
-            trace = Trace()
-            with _counting(trace), trace.recording():
-                await act(cluster, temperature)
-                await cluster.settle()
-            _print(f"{temperature}: {trace.modules} modules, {trace.functions} functions", trace)
+    # Clients bind the methods of the door when they are built.
+    with _Counter() as counter:
+        async with _cluster() as cluster:
+            for temperature in ("cold", "warm"):
+                trace = counter.trace = Trace()
+                with trace.recording():
+                    await act(cluster, temperature)
+                    await cluster.settle()
+                _print(f"{temperature}: {trace.modules} modules, {trace.functions} functions", trace)
 
 
 def _print(title: str, trace: Trace) -> None:
     print(f"\n{title}")
     reads = sum(count for (verb, _), count in trace.requests.items() if verb == "get")
     events = sum(count for (_, resource), count in trace.requests.items() if resource == "events")
-    writes = trace.requests.total() - reads
-    print(f"  {reads} GETs, {writes} writes of which {events} are of events")
+    changes = trace.requests.total() - reads
+    print(f"  {reads} GETs, {trace.writes} writes with {changes} changes of objects, {events} of them events")
     for (verb, resource), count in sorted(trace.requests.items()):
         print(f"  {count:4} {verb} {resource}")
     if "--callers" in sys.argv:

@@ -73,4 +73,6 @@ def _extract(wheel: pathlib.Path) -> bytes:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
     print(fetch(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER))

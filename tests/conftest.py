@@ -8,6 +8,8 @@ from unittest import mock
 import hypothesis
 import pytest
 
+from drachma.runtime import defects
+
 # The same examples in every run: who changes something is not told of what somebody else's examples happen to find.
 # New ones, and more of them, are looked for by ``make soak``.
 hypothesis.settings.register_profile(
@@ -44,3 +46,14 @@ def _private_user_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     own = {"XDG_STATE_HOME": str(folder / "state"), "KUBECONFIG": str(folder / "kubeconfig")}
     with mock.patch.dict(os.environ, own):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_defects(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a handler or an index of an informer fails: components survive that, and would hide it."""
+    before = defects.PROCESS.components()
+    yield
+    if request.node.get_closest_marker("defective") is None:
+        after = defects.PROCESS.components()
+        failed = [name for name, count in after.items() if count > before.get(name, 0)]
+        assert not [name for name in failed if name == "index" or name.startswith("informer")], "see the log"

@@ -23,7 +23,9 @@ from bench.fuzzing import auditlog, canary, identities, surface, worker
 from bench.soak.wire import Wire
 
 _POLICY: Final = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{{level: {level}}}]\n"
-_MEMORY_GROWTH: Final = 1.25
+_STEPS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Shares of the run at which memory is printed. It is judged from the second on: until then caches fill."""
+_MEMORY_GROWTH: Final = 1.15
 _PROGRESS_SECONDS: Final = 30.0
 _ROLE_SECONDS: Final = 1.0
 
@@ -151,11 +153,12 @@ def _summarize(reports: Sequence[worker.Report], observer: canary.Canary, *, sec
         [(code, f"{count:,}") for code, count in sorted(codes.items())],
     )
     timing.table("by identity", ("identity", "answers"), [(name, f"{count:,}") for name, count in users.items()])
-    shares = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    sizes = [observer.memory_at(share) for share in _STEPS]
+    is_flat = max(sizes[2:]) <= sizes[1] * _MEMORY_GROWTH
     timing.table(
         "memory of the server",
-        [f"at {share:.0%}" for share in shares],
-        [[f"{observer.memory_at(share):.0f} MiB" for share in shares]],
+        [*(f"at {share:.0%}" for share in _STEPS), "judgement"],
+        [[*(f"{size:.0f} MiB" for size in sizes), "flat" if is_flat else "grows"]],
     )
     longest = max(observer.latencies, default=0.0)
     timing.table(
@@ -180,7 +183,8 @@ def _summarize(reports: Sequence[worker.Report], observer: canary.Canary, *, sec
         problems.append(f"{len(observer.slow)} reads by another user took more than a second: {shown}")
     if observer.failures:
         problems.append(f"{len(observer.failures)} reads by another user failed: {observer.failures[:5]}")
-    half, end = observer.memory_at(0.5), observer.memory_at(1.0)
-    if end > half * _MEMORY_GROWTH:
-        problems.append(f"memory grew from {half:.0f} MiB at half of the run to {end:.0f} MiB")
+    if not is_flat:
+        problems.append(
+            f"memory grew from {sizes[1]:.0f} MiB at {_STEPS[1]:.0%} of the run to {max(sizes[2:]):.0f} MiB"
+        )
     return problems

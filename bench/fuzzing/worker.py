@@ -203,7 +203,9 @@ class _Connection:
             self.writer.write(b"\x82\x85\x00\x00\x00\x00\x00abcd\xff\xff")
             return _Answer(code, b"", keeps_open=False)
         if request.method == "HEAD" or code in (204, 304):
-            return _Answer(code, b"", keeps_open=not closes)
+            # A request that is not valid HTTP is refused before its method counts.
+            is_refusal = code == 400 and closes and b"\r\ncontent-length: %d\r\n" % len(verdicts.NO_HTTP) in lowered
+            return _Answer(code, verdicts.NO_HTTP if is_refusal else b"", keeps_open=not closes)
         if b"\r\ntransfer-encoding: chunked" in lowered or b"\r\ncontent-length: " not in lowered:
             return _Answer(code, await self._read_stream(), keeps_open=False)
         length = int(lowered.partition(b"\r\ncontent-length: ")[2].partition(b"\r\n")[0])

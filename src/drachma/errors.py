@@ -69,7 +69,7 @@ class CelError(DrachmaError):
 
 
 class RequestError(DrachmaError):
-    """An API server refuses a request; the message is that of the Status that answers it."""
+    """An API server refuses a request; the message comes from the Status in its answer."""
 
 
 class RefusedError(RequestError):

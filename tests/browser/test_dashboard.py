@@ -413,9 +413,8 @@ def test_a_limited_user_sees_only_its_namespace(stage: Stage) -> None:
 
 def test_hostile_texts_run_nothing(stage: Stage) -> None:
     async def check() -> None:
-        await world.create_all(stage.client, world.hostile_objects())
-        await world.write_hostile_statuses(stage.client)
         odd = "device?driver=odd.example.com&pool=odd-pool&name=odd"
+        long_name = world.LONG_NAME
         async with stage.page() as page:
             page.on("dialog", lambda dialog: stage.complaints.append(f"dialog: {dialog.message}"))
             for path in (
@@ -425,26 +424,46 @@ def test_hostile_texts_run_nothing(stage: Stage) -> None:
                 "/devices?view=table",
                 "/pods",
                 "/pods/batch/hostile",
-                f"/pods/batch/{world.LONG_NAME}",
+                f"/pods/batch/{long_name}",
                 "/claims",
                 "/claims/batch/hostile",
+                f"/claims/batch/{long_name}",
+                f"/device?driver=odd.example.com&pool={long_name}&name={'d' * 63}",
+                "/devices?colour=class",
+                "/devices?colour=pod",
                 "/queues",
+                "/queues?assume=1h",
+                f"/workloads/batch/{long_name}",
                 "/cel",
+                "/whatif",
                 "/whatif?pod=batch/hostile&selector=%3Cscript%3Ealert(1)%3C/script%3E",
+                f"/whatif?nodes=1&like={long_name}",
+                f"/whatif?queue={long_name}&resource=cpu&quota=9",
+                "/whatif?defragment=nodes",
             ):
                 await page.goto(stage.url + path)
                 await settle(page)
                 assert await page.locator("main script, main img").count() == 0, path
                 text = await page.locator("main").inner_text()
                 assert not set(text) & {"\u202e", "\u202c", "\u2066"}, path
-                widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-                assert widths[0] <= widths[1], path
-                if path.startswith(("/pods/batch/hostile", "/claims/batch/hostile", "/devices?colour")):
+                for width in (390, 1280):
+                    await page.set_viewport_size({"width": width, "height": 860})
+                    widths = await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+                    assert widths[0] <= widths[1], (path, width, widths)
+                if path.startswith(("/pods/batch/hostile", "/claims/batch", "/devices?colour=model", "/workloads")):
                     assert "<script>alert(1)</script>" in text, path
             await page.goto(f"{stage.url}/cel?expression=%3Cscript%3Ealert(1)%3C/script%3E")
             await expect(page.locator("#cel-result")).to_contain_text("Syntax error")
 
-    stage.run(check())
+    async def prepare() -> None:
+        await world.create_all(stage.client, world.hostile_objects())
+        await world.write_hostile_statuses(stage.client)
+
+    stage.run(prepare())
+    try:
+        stage.run(check())
+    finally:
+        stage.run(world.delete_all(stage.client, world.hostile_objects()))
 
 
 def test_tampered_addresses_get_clear_pages(stage: Stage) -> None:

@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from drachma.api import codec, pod
+from drachma.api import codec, pod, resourceclaim
 from drachma.api import event as api_event
 from drachma.client import Client, patches
 from drachma.node.simulation import hardware
+from drachma.queueing.component import resources as queues
 
 HOSTILE: Final = (
     "<script>alert(1)</script>",
@@ -312,7 +313,10 @@ REPLAY: Final[Document] = {
 
 
 def hostile_objects() -> list[Document]:
-    """Return a claim and a pod that holds it; :func:`write_hostile_statuses` gives them hostile statuses and events."""
+    """Return objects of all kinds with names of 253 characters and hostile texts, apart from their statuses.
+
+    :func:`write_hostile_statuses` writes these, and :func:`delete_all` removes the objects again.
+    """
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -337,7 +341,56 @@ def hostile_objects() -> list[Document]:
     }
     waiting = _pod("batch", "hostile", schedulerName="nobody")
     waiting["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "hostile"}]
-    return [claim, waiting, event]
+    return [claim, waiting, event, *_long_devices(), *_long_queues()]
+
+
+def _long_devices() -> list[Document]:
+    """Return a node, a class, a pool with a tainted device, and a claim for it."""
+    device = {
+        "name": "d" * 63,
+        "attributes": {"a" * 32: {"string": HOSTILE[1]}, "productName": {"string": HOSTILE[0]}},
+        "capacity": {"c" * 32: {"value": "1"}},
+        "taints": [{"key": "example.com/" + "k" * 63, "value": "v" * 63, "effect": "NoSchedule"}],
+    }
+    parameters = {"driver": "odd.example.com", "parameters": {"note": list(HOSTILE)}}
+    request = {"name": "r" * 63, "exactly": {"deviceClassName": LONG_NAME}}
+    ready = {"type": "Ready", "status": "False", "reason": "Odd", "message": " ".join(HOSTILE)}
+    device_class = _device_class(LONG_NAME, "odd.example.com")
+    device_class["spec"]["config"] = [{"opaque": parameters}]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": LONG_NAME},
+            "status": {"conditions": [ready], "allocatable": {"cpu": "1", "memory": "1Gi", "pods": "1"}},
+        },
+        device_class,
+        {**_slice(LONG_NAME, "odd.example.com", [device], {"nodeName": LONG_NAME}), "metadata": {"name": "long"}},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": LONG_NAME, "namespace": "batch"},
+            "spec": {"devices": {"requests": [request]}},
+        },
+    ]
+
+
+def _long_queues() -> list[Document]:
+    """Return queues in a cohort, and a workload that waits because the flavor is absent."""
+    kueue = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    queue = _queue(LONG_NAME, 2)
+    queue["spec"]["cohortName"] = LONG_NAME
+    (group,) = queue["spec"]["resourceGroups"]
+    group["flavors"][0]["name"] = LONG_NAME
+    own = {"name": LONG_NAME, "namespace": "batch"}
+    container = {"name": "main", "image": "app", "resources": {"requests": {"cpu": "1"}}}
+    pods = {"name": "p" * 63, "count": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    return [
+        {**kueue, "kind": "Cohort", "metadata": {"name": LONG_NAME}, "spec": {}},
+        queue,
+        {**kueue, "kind": "LocalQueue", "metadata": own, "spec": {"clusterQueue": LONG_NAME}},
+        {**kueue, "kind": "Workload", "metadata": own, "spec": {"queueName": LONG_NAME, "podSets": [pods]}},
+    ]
 
 
 async def write_hostile_statuses(client: Client) -> None:
@@ -353,6 +406,29 @@ async def write_hostile_statuses(client: Client) -> None:
         subresource="status",
     )
     await client.patch(api_event.Event, "hostile", patch=patches.merge(event), namespace="batch")
+    result = {"request": "r" * 63, "driver": "odd.example.com", "pool": LONG_NAME, "device": "d" * 63}
+    device = {name: result[name] for name in ("driver", "pool", "device")}
+    moment = "2026-01-01T00:00:00Z"
+    ready = {"type": "Ready", "status": "False", "reason": "Odd", "message": message, "lastTransitionTime": moment}
+    status = {
+        "allocation": {"devices": {"results": [result]}},
+        "devices": [{**device, "conditions": [ready], "data": {"note": message}}],
+    }
+    await client.patch(
+        resourceclaim.ResourceClaim,
+        LONG_NAME,
+        patch=patches.merge({"status": status}),
+        namespace="batch",
+        subresource="status",
+    )
+    condition = {"type": "Odd", "status": "True", "reason": "Odd", "message": message, "lastTransitionTime": moment}
+    await client.patch(
+        queues.WORKLOADS,
+        LONG_NAME,
+        patch=patches.merge({"status": {"conditions": [condition]}}),
+        namespace="batch",
+        subresource="status",
+    )
 
 
 async def create_all(client: Client, listed: list[Document]) -> None:
@@ -362,6 +438,17 @@ async def create_all(client: Client, listed: list[Document]) -> None:
     }
     for document in listed:
         await client.create_document(kinds[codec.type_meta(document)], document)
+
+
+async def delete_all(client: Client, listed: list[Document]) -> None:
+    """Delete objects of any kinds, the last ones first."""
+    kinds = {
+        (each.api_version(version), each.kind): each for each in await client.resources() for version in each.versions
+    }
+    for document in reversed(listed):
+        metadata = document["metadata"]
+        kind = kinds[codec.type_meta(document)]
+        await client.delete(kind, metadata["name"], namespace=metadata.get("namespace", ""))
 
 
 def limited_user() -> list[Document]:

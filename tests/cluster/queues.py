@@ -17,14 +17,18 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 
 def install_definitions(admin: wire.Wire, folder: pathlib.Path = DEFINITIONS) -> None:
     """Install Kueue's definitions of a folder, and wait until the API server serves them."""
-    for file in sorted(folder.glob("*.yaml")):
-        for document in yaml.safe_load_all(file.read_text()):
-            # Conversion is the business of webhooks, which no test of roles runs.
-            document["spec"].pop("conversion", None)
-            for version in document["spec"]["versions"]:
-                version["served"] = version["name"] == _stored_version(document)
-            answer = admin.call("POST", objects.path(document), document)
-            assert answer.code in (201, 409), answer.body
+    documents = [
+        document for file in sorted(folder.glob("*.yaml")) for document in yaml.safe_load_all(file.read_text())
+    ]
+    # Reading them can take longer than the API server keeps an idle connection. The next call opens another one.
+    admin.close()
+    for document in documents:
+        # Conversion is the business of webhooks, which no test of roles runs.
+        document["spec"].pop("conversion", None)
+        for version in document["spec"]["versions"]:
+            version["served"] = version["name"] == _stored_version(document)
+        answer = admin.call("POST", objects.path(document), document)
+        assert answer.code in (201, 409), answer.body
     patience.until(
         lambda: {each["name"] for each in admin.call("GET", "/apis/kueue.x-k8s.io/v1beta2").body.get("resources", ())},
         lambda names: {"workloads", "cohorts", "clusterqueues", "localqueues", "resourceflavors"} <= names,

@@ -6,12 +6,13 @@ import time
 from typing import Any
 
 from drachma import errors
-from drachma.api import meta, resourceclaim
+from drachma.api import meta, pod, resourceclaim
 from drachma.client import Client, http, patches, target
 from tests import patience
 
 _LONGEST_SECONDS = 60.0
 _POLL_SECONDS = 0.25
+_CLAIM_SECONDS = 1.0
 _NAMESPACED = ("Job", "ReplicaSet", "Pod", "PodGroup", "CompositePodGroup", "ResourceClaim", "ResourceClaimTemplate")
 _GLOBAL = ("ResourceSlice", "DeviceTaintRule", "DeviceClass", "Node")
 
@@ -42,6 +43,22 @@ class RealPlane:
             if current != last:
                 last, quiet_since = current, time.monotonic()
             await asyncio.sleep(min(_POLL_SECONDS, seconds))
+
+    async def follow(self, created: Any) -> None:
+        """Wait until the claims of a new pod are generated, or for a second.
+
+        Upstream's claim controller has several workers. Of two pods that are created together either may get its claims
+        first, and is then scheduled first, also by upstream's scheduler.
+        """
+        entries = created["spec"].get("resourceClaims") or ()
+        names = {each["name"] for each in entries if "resourceClaimTemplateName" in each}
+        end = time.monotonic() + _CLAIM_SECONDS
+        while names and time.monotonic() < end:
+            metadata = created["metadata"]
+            current = await self._http.get(pod.Pod, metadata["name"], namespace=metadata["namespace"])
+            if names <= {each.name for each in current.status.resource_claim_statuses}:
+                return
+            await asyncio.sleep(0.02)
 
     async def clear(self) -> None:
         """Delete all objects that scenarios create, and wait until they are gone."""

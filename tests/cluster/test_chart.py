@@ -47,9 +47,18 @@ def _printed(*arguments: str) -> dict[tuple[str, str, str], Document]:
                 "scheduler": {"schedulerName": "pilot", "neighbours": True},
                 "queueing": {"enabled": True},
                 "exporter": {"enabled": True},
+                "dashboard": {"enabled": True},
             },
             [
-                *("scheduler", "queueing", "exporter", "--image=registry.example.com/drachma:1", "-n", "gpus"),
+                *(
+                    "scheduler",
+                    "queueing",
+                    "exporter",
+                    "dashboard",
+                    "--image=registry.example.com/drachma:1",
+                    "-n",
+                    "gpus",
+                ),
                 *("--replicas=3", "--scheduler-name=pilot", "--neighbours"),
             ],
             id="all-but-controllers",
@@ -59,9 +68,55 @@ def _printed(*arguments: str) -> dict[tuple[str, str, str], Document]:
             ["controllers", f"--controllers={CONTROLLERS}"],
             id="all-controllers",
         ),
+        pytest.param(
+            {
+                "scheduler": {"enabled": False},
+                "dashboard": {
+                    "enabled": True,
+                    "publicUrl": "https://dashboard.example.com",
+                    "certificateSecret": "dashboard-tls",
+                    "userHeader": "X-Forwarded-User",
+                    "groupsHeader": "X-Forwarded-Groups",
+                    "trustedProxies": ["10.0.0.0/8", "fd00::/8"],
+                },
+            },
+            [
+                *("dashboard", "--public-url=https://dashboard.example.com", "--certificate-secret=dashboard-tls"),
+                *("--proxy-user-header=X-Forwarded-User", "--proxy-groups-header=X-Forwarded-Groups"),
+                *("--trusted-proxy=10.0.0.0/8", "--trusted-proxy=fd00::/8"),
+            ],
+            id="dashboard-behind-a-proxy",
+        ),
+        pytest.param(
+            {
+                "namespace": "gpus",
+                "scheduler": {"enabled": False},
+                "queueing": {"enabled": True, "webhooks": {"enabled": True}},
+                "autoscaler": {"enabled": True},
+            },
+            ["queueing", "--webhooks", "autoscaler", "-n", "gpus"],
+            id="webhooks-by-cert-manager",
+        ),
+        pytest.param(
+            {
+                "scheduler": {"enabled": False},
+                "queueing": {"enabled": True, "webhooks": {"enabled": True, "caBundle": "YXV0aG9yaXR5"}},
+                "autoscaler": {"enabled": True, "command": "make-nodes --fast", "nodeGroups": "a: 'b'\nc: \"d\"\n"},
+            },
+            [
+                *("queueing", "--webhook-authority=ca.crt", "autoscaler", "--node-groups=groups.yaml"),
+                "--command=make-nodes --fast",
+            ],
+            id="own-certificate-and-groups",
+        ),
     ],
 )
-def test_the_chart_gives_the_same_objects(values: Document, arguments: list[str], tmp_path: pathlib.Path) -> None:
+def test_the_chart_gives_the_same_objects(
+    values: Document, arguments: list[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ca.crt").write_text("authority")
+    (tmp_path / "groups.yaml").write_text("a: 'b'\nc: \"d\"\n")
     file = tmp_path / "values.json"
     file.write_text(json.dumps(values))
     done = _run("helm", "template", "drachma", str(DEPLOY / "chart"), "-f", str(file), "--kube-version", "1.37.0")
@@ -79,6 +134,8 @@ def test_the_chart_has_no_mistakes() -> None:
     [
         pytest.param("replicas=0", "replicas", id="no-replicas"),
         pytest.param("replica=2", "replica", id="unknown-value"),
+        pytest.param("dashboard.enabled=true,dashboard.userHeader=X-User", "go together", id="header-of-anybody"),
+        pytest.param("dashboard.publicUrl=dashboard.example.com", "publicUrl", id="url-without-scheme"),
         pytest.param("controllers.enabled=true", "name the controllers", id="no-controllers"),
         pytest.param("controllers.enabled=true,controllers.names={nothing}", "nothing is not known", id="unknown"),
     ],
@@ -89,8 +146,9 @@ def test_wrong_values_are_refused(values: str, want: str) -> None:
     assert want in done.stderr
 
 
-@pytest.mark.parametrize("name", ["exporter", "queueing", "scheduler"])
+@pytest.mark.parametrize("name", ["autoscaler", "dashboard", "exporter", "queueing", "queueing-webhooks", "scheduler"])
 def test_a_base_gives_the_same_objects(name: str) -> None:
     done = _run("kustomize", "build", str(DEPLOY / "kustomize" / name))
     assert done.returncode == 0, done.stderr
-    assert _by_name(done.stdout) == _printed(name, "--image=drachma")
+    component, *options = name.split("-")
+    assert _by_name(done.stdout) == _printed(component, *(f"--{each}" for each in options), "--image=drachma")

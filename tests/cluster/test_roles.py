@@ -1,5 +1,6 @@
 """Every component of ``drachma manifests`` with exactly its permissions works, and the server refuses nothing."""
 
+import pathlib
 import urllib.request
 from typing import Any
 
@@ -88,6 +89,53 @@ def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, clust
         patience.until(lambda: _pods_of(cluster, "work"), lambda left: not left, what=f"pods {pods} are gone")
         controllers.check()
     assert installation.refusals(plane, "controllers") == set()
+
+
+GROUPS = """\
+apiVersion: drachma.dev/v1
+kind: NodeGroup
+metadata: {name: boxes}
+spec:
+  max: 1
+  labels: {pool: boxes}
+  template:
+    objects:
+    - {apiVersion: v1, kind: Node, metadata: {name: box}, status: {allocatable: {cpu: "128", memory: 1Ti, pods: "110"}}}
+"""
+
+
+def test_the_autoscaler_is_refused_nothing(
+    plane: controlplane.ControlPlane, cluster: wire.Wire, tmp_path: pathlib.Path
+) -> None:
+    groups, orders, program = tmp_path / "groups.yaml", tmp_path / "orders", tmp_path / "node-provider"
+    groups.write_text(GROUPS)
+    orders.touch()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {orders}\n')
+    program.chmod(0o755)
+    own = components.autoscaler(command=str(program))
+    kubeconfig = installation.install(plane, cluster, [own])["autoscaler"]
+    arguments = [each.replace("/node-groups/groups.yaml", str(groups)) for each in own.arguments[1:]]
+    large = objects.pod("large")
+    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100"
+    options = [*_OPTIONS, f"--leader-elect-resource-name={own.lease}", "--interval=1", "--unneeded=1", "--cooldown=1"]
+    with plane.kube_scheduler(), plane.drachma("autoscaler", *arguments, *options, kubeconfig=kubeconfig) as scaler:
+
+        def has_ordered(order: str) -> bool:
+            scaler.check()
+            return order in orders.read_text()
+
+        scaler.wait_for("leads by lease")
+        objects.create(cluster, large)
+        patience.until(lambda: has_ordered("grow boxes 1"), what="a node is ordered")
+        box = objects.node("box-1")
+        box["metadata"]["labels"] = {**box["metadata"].get("labels", {}), "pool": "boxes"}
+        box["status"]["allocatable"] = box["status"]["capacity"] = {"cpu": "128", "memory": "1Ti", "pods": "110"}
+        objects.create(cluster, box)
+        assert objects.wait_for_node(cluster, "large") == "box-1"
+        cluster.call("DELETE", f"{objects.PODS}/large", {"gracePeriodSeconds": 0})
+        patience.until(lambda: has_ordered("remove boxes box-1"), what="the node is returned")
+        scaler.check()
+    assert installation.refusals(plane, "autoscaler") == set()
 
 
 @pytest.mark.skipif(not queues.DEFINITIONS.is_dir(), reason=f"Kueue's definitions absent: {queues.DEFINITIONS}")

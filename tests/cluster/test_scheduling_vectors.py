@@ -44,5 +44,5 @@ async def test_scheduling(case: Document, cluster: realplane.RealPlane) -> None:
 async def test_scheduling_2(case: Document, cluster: realplane.RealPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     # A namespace takes seconds to go, so each scenario has its own.
     monkeypatch.setattr(scenariostate, "NAMESPACE", f"scenario-{case['name'].replace('/', '-')}"[:60])
-    difference = scenariorun.difference(case, await scenariorun.run(cluster, case))
+    difference = scenariorun.difference(case, await scenariorun.run(cluster, case, ordered=cluster))
     assert difference is None, difference

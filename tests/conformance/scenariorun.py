@@ -44,9 +44,16 @@ class Plane(Protocol):
         """Let time pass."""
 
 
-async def run(plane: Plane, case: Document) -> list[Document]:
-    """Return the answers of a scenario in the recorded form."""
-    scenario = _Run(plane, {each.kind: each for each in reversed(await plane.client.resources())})
+class OrderedPlane(Plane, Protocol):
+    """Control plane whose controllers work concurrently, so that it has to wait for what later steps rely on."""
+
+    async def follow(self, created: Document) -> None:
+        """Wait until the claims of a new pod are generated, or will not be."""
+
+
+async def run(plane: Plane, case: Document, *, ordered: OrderedPlane | None = None) -> list[Document]:
+    """Return the answers of a scenario in the recorded form; ``ordered`` is the plane, if it must wait for order."""
+    scenario = _Run(plane, {each.kind: each for each in reversed(await plane.client.resources())}, ordered)
     await scenario.create_namespace(case.get("labels", {}))
     for step in case["steps"]:
         await scenario.step(step)
@@ -64,8 +71,11 @@ def difference(case: Document, answers: list[Document]) -> str | None:
 class _Run:
     """One scenario on one control plane."""
 
-    def __init__(self, plane: Plane, kinds: dict[str, target.Target[meta.Object]]) -> None:
+    def __init__(
+        self, plane: Plane, kinds: dict[str, target.Target[meta.Object]], ordered: OrderedPlane | None
+    ) -> None:
         self._plane = plane
+        self._ordered = ordered
         self._kinds = kinds
         self.answers: list[Document] = []
 
@@ -108,6 +118,8 @@ class _Run:
         except errors.RefusedError as error:
             await self._refuse(f"{name}/{new['metadata'].get('name', '')}", error)
             return
+        if name == "Pod" and self._ordered is not None:
+            await self._ordered.follow(created)
         if name == "Node":
             taints = patches.merge({"spec": {"taints": new.get("spec", {}).get("taints")}})
             await self._send_patch(name, created["metadata"]["name"], taints)

@@ -8,6 +8,7 @@ from drachma.queueing import amounts
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import decoding, resourceflavor, workload
 from drachma.queueing.topology import assignment, placement, shape, tree
+from drachma.queueing.workloads.placedpods import DomainCount
 from tests.conformance import kueueforms, vectors
 
 
@@ -90,8 +91,8 @@ def _replacement(recorded: dict[str, Any]) -> placement.Replacement | None:
     )
 
 
-def _domains(recorded: list[dict[str, Any]]) -> tuple[assignment.DomainCount, ...]:
-    return tuple(assignment.DomainCount(tuple(each["values"]), each["count"]) for each in recorded)
+def _domains(recorded: list[dict[str, Any]]) -> tuple[DomainCount, ...]:
+    return tuple(DomainCount(tuple(each["values"]), each["count"]) for each in recorded)
 
 
 def _answer(result: placement.Result, *, by_prefix: bool) -> dict[str, Any]:

@@ -27,6 +27,7 @@ REASONS = {
     "drachma.simulate.packing.openb": "the reader of a file format, apart from the trials on its content",
     "drachma.validation.v1alpha2.parameters": "one module for the rules of each kind; `rules` is their table",
     "drachma.validation.v1alpha2.resourceslice": "one module for the rules of each kind; `rules` is their table",
+    "drachma.exporter.queuecensus": "queues, apart from devices, claims and pods",
     "drachma.web.live": "the stream of events, apart from the pages",
 }
 

@@ -33,6 +33,12 @@ _PRIORITY = 2
 
 @settings(max_examples=120, deadline=None)
 @given(residents=RESIDENTS, needed=st.integers(1, 3), free=st.integers(0, 1), allowed=st.integers(0, 2))
+@example(  # two pods of a lower priority instead of one
+    residents=[(1, 2, False, False), (0, 1, False, False), (0, 1, False, False)], needed=2, free=0, allowed=0
+)
+@example(  # one pod instead of two of its priority
+    residents=[(0, 1, False, False), (0, 1, False, False), (0, 2, False, False)], needed=2, free=0, allowed=0
+)
 def test_the_fewest_and_least_important_pods_are_evicted(
     residents: list[tuple[int, int, bool, bool]], needed: int, free: int, allowed: int
 ) -> None:

@@ -1,11 +1,14 @@
 """Constraints on the devices of all pods of a group, against trying every device for every pod."""
 
 import itertools
+from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from drachma.api import gates, meta, pod, podgroup
+from drachma.api import gates, meta, pod, podgroup, resourceclaim
+from drachma.claims import reservation
 from drachma.scheduler.cycle import gangsearch, units
 from drachma.scheduler.snapshot import agreements, podinfo
 from drachma.testing import claim, device, node, resource_slice
@@ -108,3 +111,125 @@ def _agrees(
         for placed in outcome.placements
     )
     return len(choice) == len(counts) and _is_possible(nodes, choice, is_match=is_match)
+
+
+# Groups with running pods, and constraints on one request
+
+
+SCOPES = st.sampled_from(["", "@x", "@x/r", "@y"])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    nodes=NODES, running=st.lists(st.integers(0, 8), max_size=2), counts=COUNTS, scope=SCOPES, is_match=st.booleans()
+)
+@example(nodes=[(3, ["0", "1"]), (3, ["0", "0"])], running=[0, 1], counts=[1], scope="", is_match=True)  # they disagree
+@example(nodes=[(3, ["0", "0"]), (3, ["0", "1"])], running=[0], counts=[1], scope="", is_match=False)  # the other rail
+@example(nodes=[(3, ["0", "1"])], running=[], counts=[1], scope="@x/r", is_match=True)  # q may differ
+@example(nodes=[(3, ["0", "0", "1"])], running=[], counts=[2], scope="@x/r", is_match=True)
+@example(nodes=[(3, ["0", "0", "1"])], running=[], counts=[2], scope="@x/r", is_match=False)  # in one claim
+@example(nodes=[(3, ["0", "1"])], running=[], counts=[1], scope="", is_match=True)
+def test_new_pods_agree_with_those_that_run(
+    nodes: list[tuple[int, list[str]]], running: list[int], counts: list[int], scope: str, is_match: bool
+) -> None:
+    """Every pod has a claim ``x`` with devices for request ``r``, and one more device for request ``q``."""
+    places = [(number, place) for number, (_, rails) in enumerate(nodes) for place in range(len(rails))]
+    residents = [places[each % len(places)] for each in running] if places else []
+    homes = [number for number, _ in residents]
+    if len(set(residents)) < len(residents) or any(homes.count(each) > nodes[each][0] for each in homes):
+        return
+    world = World(enabled=GATES)
+    world.put_class(f'device.driver == "{DRIVER}"')
+    for number, (cpu, rails) in enumerate(nodes):
+        world.put_node(node(f"n{number}", allocatable={"cpu": str(cpu), "memory": "8Gi", "pods": "9"}))
+        devices = [
+            device(f"d{place}").attributes(**({"rail": rail} if rail else {})) for place, rail in enumerate(rails)
+        ]
+        if devices:
+            world.put_slice(
+                resource_slice(f"s{number}", driver=DRIVER, pool=f"n{number}").on_node(f"n{number}").devices(*devices)
+            )
+    annotation = agreements.MATCH if is_match else agreements.DISTINCT
+    _put_group(world, len(residents) + len(counts), {annotation: f"{RAIL}{scope}"})
+    for number, (home, place) in enumerate(residents):
+        _put_resident(world, f"run{number}", home, place)
+    members = [_put_member(world, f"p{number}", count) for number, count in enumerate(counts)]
+    outcome = _decide(world, members)
+
+    in_scope = {"": ("r", "q"), "@x": ("r", "q"), "@x/r": ("r",), "@y": ()}[scope]
+    assert isinstance(outcome, gangsearch.Together) == _fit_next_to(
+        nodes, residents, counts, in_scope=in_scope, is_match=is_match
+    )
+
+
+def _put_group(world: World, size: int, annotations: dict[str, str]) -> None:
+    policy = podgroup.PodGroupSchedulingPolicy(gang=podgroup.GangSchedulingPolicy(min_count=size))
+    metadata = meta.ObjectMeta(name="g", namespace="default", uid="g", annotations=annotations)
+    world.snapshot.gangs.put_group(
+        podgroup.PodGroup(metadata=metadata, spec=podgroup.PodGroupSpec(scheduling_policy=policy))
+    )
+
+
+def _member(name: str) -> Any:
+    made = a_pod(name).uid(name).container("c", requests={"cpu": "1"}).claim("x", claim=f"{name}-x")
+    return made.spec(scheduling_group=pod.PodSchedulingGroup(pod_group_name="g"), priority=0)
+
+
+def _put_member(world: World, name: str, count: int) -> podinfo.PodInfo:
+    made = claim(f"{name}-x").uid(f"{name}-x").request("r", device_class="gpu", mode="ExactCount", count=count)
+    world.claim(made.request("q", device_class="gpu", mode="ExactCount", count=1))
+    built = _member(name).build()
+    world.snapshot.gangs.put_pod(built)
+    return podinfo.PodInfo(built)
+
+
+def _put_resident(world: World, name: str, home: int, place: int) -> None:
+    """Add a running pod with one device."""
+    stored = claim(f"{name}-x").uid(f"{name}-x").request("r", device_class="gpu", mode="ExactCount", count=1).build()
+    result = resourceclaim.DeviceRequestAllocationResult(
+        request="r", driver=DRIVER, pool=f"n{home}", device=f"d{place}"
+    )
+    allocation = resourceclaim.AllocationResult(devices=resourceclaim.DeviceAllocationResult(results=(result,)))
+    built = _member(name).on_node(f"n{home}").build()
+    status = structs.replace(stored.status, allocation=allocation, reserved_for=(reservation.consumer(built),))
+    world.snapshot.claims.observe(structs.replace(stored, status=status))
+    world.snapshot.gangs.put_pod(built)
+    world.snapshot.add_pod(built)
+
+
+def _fit_next_to(
+    nodes: list[tuple[int, list[str]]],
+    residents: list[tuple[int, int]],
+    counts: list[int],
+    *,
+    in_scope: tuple[str, ...],
+    is_match: bool,
+) -> bool:
+    """Try every choice of devices for the requests ``r`` and ``q`` of every new pod."""
+    taken = set(residents)
+    fixed = [nodes[number][1][place] for number, place in residents if "r" in in_scope]
+    # A running pod without the attribute does not count, and neither does a constraint that it broke before.
+    fixed = [rail for rail in fixed if rail]
+
+    def place(number: int, used: frozenset[tuple[int, int]], homes: tuple[int, ...], rails: tuple[str, ...]) -> bool:
+        if number == len(counts):
+            return True
+        for home, (cpu, own) in enumerate(nodes):
+            if homes.count(home) >= cpu:
+                continue
+            free = [(home, each) for each in range(len(own)) if (home, each) not in used]
+            for of_r in itertools.combinations(free, counts[number]):
+                for of_q in (each for each in free if each not in of_r):
+                    chosen = [own[each] for _, each in of_r] if "r" in in_scope else []
+                    chosen += [own[of_q[1]]] if "q" in in_scope else []
+                    if all(chosen) and _agree([*fixed, *rails, *chosen], is_match=is_match):
+                        after = used | {*of_r, of_q}
+                        if place(number + 1, after, (*homes, home), (*rails, *chosen)):
+                            return True
+        return False
+
+    return place(0, frozenset(taken), tuple(number for number, _ in residents), ())
+
+
+def _agree(rails: list[str], *, is_match: bool) -> bool:
+    return len(set(rails)) <= 1 if is_match else len(set(rails)) == len(rails)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec import structs
 
-from drachma.api import codec, pod, resourceclaim
+from drachma.api import codec, meta, pod, resourceclaim
+from drachma.api.devices import CELDeviceSelector, DeviceSelector
 from drachma.queueing.admission.admitter import Admitter
 from drachma.queueing.configuration.configuration import DeviceClassMapping
 from drachma.queueing.configuration.gates import DEFAULT
@@ -24,6 +25,7 @@ from drachma.queueing.configuration.queueingpolicy import (
     NamedClaims,
     NodeAllocatable,
     QueueingPolicy,
+    SelectedDevices,
     Sidecars,
     Templates,
 )
@@ -47,6 +49,7 @@ _MAPPINGS = DeviceMappings.of(
     ]
 )
 _EXTENDED = "example.com/extended"
+_SELECTOR = 'device.attributes["gpus.example.com"].picked'
 _DEVICES = {
     "large-0": ("a", "fast", 2),
     "large-1": ("a", "fast", 4),
@@ -57,8 +60,17 @@ _DEVICES = {
 }
 """Of each device its node, what it counts for, and how many cpus it stands for."""
 
-_NOMINAL = {"fast": 5, "slow": 8, "cpu": 20_000, "ext": 8}
-_BORROWING = {"fast": 2, "slow": 2, "cpu": 8_000, "ext": 4}
+_PICKED = ("large-1", "small-0", "small-3")
+"""Devices that the expression of a quota selects."""
+_SELECTED = (
+    SelectedDevices(
+        name="picked",
+        device_class_names=("large", "small"),
+        device_selector=DeviceSelector(cel=CELDeviceSelector(expression=_SELECTOR)),
+    ),
+)
+_NOMINAL = {"fast": 5, "slow": 8, "cpu": 20_000, "ext": 8, "picked": 4}
+_BORROWING = {"fast": 2, "slow": 2, "cpu": 8_000, "ext": 4, "picked": 1}
 _QUEUES = ("one", "other")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -97,6 +109,8 @@ class _Setting(NamedTuple):
 
     policy: QueueingPolicy
     editions: tuple[_Edition, ...]
+    has_groups: bool = False
+    """True if jobs share the claim of a PodGroup, and not a claim by name."""
 
     @property
     def has_sidecars(self) -> bool:
@@ -117,6 +131,7 @@ class _Setting(NamedTuple):
             _, resource, cpus = _DEVICES[each]
             total[resource] += 1
             total["cpu"] += 1000 * cpus if self.charges_nodes else 0
+            total["picked"] += each in _PICKED and bool(self.policy.selected_devices)
         return total
 
 
@@ -125,12 +140,21 @@ _SETTINGS = {
     "named-claims": _Setting(
         QueueingPolicy(first_available=FirstAvailable.ENVELOPE, named_claims=NamedClaims.SHARED), (_EITHER,)
     ),
+    "group-claims": _Setting(QueueingPolicy(first_available=FirstAvailable.ENVELOPE), (_EITHER,), has_groups=True),
     "all-devices": _Setting(QueueingPolicy(all_devices=AllDevices.WORST_CASE), (_EVERY,)),
     "node-allocatable": _Setting(QueueingPolicy(node_allocatable=NodeAllocatable.CHARGED), (_ONE,)),
     "pinned": _Setting(QueueingPolicy(templates=Templates.PINNED), (_ONE, _ONE, _TWO)),
     "sidecars": _Setting(QueueingPolicy(sidecars=Sidecars.CHARGED), (_ONE,)),
+    "selected-devices": _Setting(QueueingPolicy(selected_devices=_SELECTED), (_ONE,)),
+    "selected-among-alternatives": _Setting(
+        QueueingPolicy(first_available=FirstAvailable.ENVELOPE, selected_devices=_SELECTED), (_EITHER,)
+    ),
+    "selected-among-all": _Setting(
+        QueueingPolicy(all_devices=AllDevices.WORST_CASE, selected_devices=_SELECTED), (_EVERY,)
+    ),
     "everything": _Setting(
         QueueingPolicy(
+            selected_devices=_SELECTED,
             first_available=FirstAvailable.ENVELOPE,
             all_devices=AllDevices.WORST_CASE,
             named_claims=NamedClaims.SHARED,
@@ -157,23 +181,54 @@ class _Claims:
         return self._claims.get(name)
 
 
-def _objects(edition: _Edition, uid: str) -> deviceobjects.DeviceObjects:
+def _group() -> meta.Object:
+    """Return the group whose pods share the claim ``shared``."""
+    spec = {
+        "schedulingPolicy": {"basic": {}},
+        "resourceClaims": [{"name": "shared", "resourceClaimTemplateName": "shared"}],
+    }
+    metadata = {"name": "g", "namespace": "default", "uid": "g"}
+    return codec.decode(
+        {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": metadata, "spec": spec}
+    )
+
+
+def _allocated_claim(claim: meta.Object, results: list[dict[str, str]]) -> resourceclaim.ResourceClaim:
+    allocated = codec.decode({**codec.encode(claim), "status": {"allocation": {"devices": {"results": results}}}})
+    assert isinstance(allocated, resourceclaim.ResourceClaim)
+    return allocated
+
+
+def _in_group(of: workload.Workload) -> workload.Workload:
+    """Return a workload whose pods name the group."""
+    (pod_set,) = of.spec.pod_sets
+    group = pod.PodSchedulingGroup(pod_group_name="g")
+    template = structs.replace(pod_set.template, spec=structs.replace(pod_set.template.spec, scheduling_group=group))
+    return structs.replace(of, spec=structs.replace(of.spec, pod_sets=(structs.replace(pod_set, template=template),)))
+
+
+def _objects(edition: _Edition, uid: str, *, has_groups: bool) -> deviceobjects.DeviceObjects:
     def devices(node: str) -> list[dict[str, Any]]:
         return [
             devicecases.device(
                 name,
-                name.partition("-")[0],
+                attributes={"model": {"string": name.partition("-")[0]}, "picked": {"bool": name in _PICKED}},
                 nodeAllocatableResources={"cpu": {"mapping": {"deviceMultiplier": str(cpus)}}},
             )
             for name, (place, _, cpus) in _DEVICES.items()
             if place == node
         ]
 
-    return devicecases.objects(
-        devicecases.template("either", edition.request, uid=uid),
-        *(devicecases.device_class(model, model=model) for model in ("large", "small")),
-        devicecases.device_class("extended", extended=_EXTENDED),
-        *(devicecases.device_slice(node, devices(node)) for node in ("a", "b")),
+    return deviceobjects.DeviceObjects.of(
+        [
+            devicecases.template("either", edition.request, uid=uid),
+            devicecases.template("shared", _exactly(deviceClassName="large")),
+            *(devicecases.device_class(model, model=model) for model in ("large", "small")),
+            devicecases.device_class("extended", extended=_EXTENDED),
+            *(devicecases.device_slice(node, devices(node)) for node in ("a", "b")),
+            _group(),
+        ],
+        has_groups=has_groups,
     )
 
 
@@ -209,7 +264,7 @@ class _World:
         self.setting = setting
         self.edition = setting.editions[0]
         self.recreations = 0
-        self.objects = _objects(self.edition, "0")
+        self.objects = _objects(self.edition, "0", has_groups=setting.has_groups)
         self.now = _BEGIN
         self.stored: dict[str, workload.Workload] = {}
         self.pods: dict[str, list[_Allocated | None]] = {}
@@ -252,19 +307,20 @@ class _World:
     def submit(self, queue: str, count: int, *, is_sharing: bool) -> None:
         self.made += 1
         name = f"job-{self.made}"
-        shares = is_sharing and self.setting.shares_claims
+        shares = is_sharing and (self.setting.shares_claims or self.setting.has_groups)
+        is_named = shares and not self.setting.has_groups
         own = {"claims": [{"name": "either"}, *([{"name": "shared"}] if shares else [])]}
         asked = {"requests": {_EXTENDED: "1"}} if self.setting.has_sidecars else {}
         of = devicecases.job(
-            "either",
-            named=["shared"] if shares else [],
+            *(["either", "shared"] if shares and self.setting.has_groups else ["either"]),
+            named=["shared"] if is_named else [],
             count=count,
             name=name,
             queue=queue,
             containers=[{"name": "c", "resources": {**own, **asked}}],
             init_containers=[{"name": "s", "restartPolicy": "Always", "resources": asked}],
         )
-        self._store(of)
+        self._store(_in_group(of) if shares and self.setting.has_groups else of)
         self._enqueue(self.admitter, self.stored[f"default/{name}"])
 
     def cycle(self) -> None:
@@ -295,22 +351,29 @@ class _World:
         ]
         claim = devicecases.claim("own", self.edition.request)
         assert isinstance(claim, resourceclaim.ResourceClaim)
-        allocation = {"allocation": {"devices": {"results": results}}}
-        allocated = codec.decode({**codec.encode(claim), "status": allocation})
-        assert isinstance(allocated, resourceclaim.ResourceClaim)
+        allocated = _allocated_claim(claim, results)
+        # A pod only gets devices together with the claim of its group.
+        group_results = [{"request": "gpu", "driver": "gpus.example.com", "pool": "a", "device": "large-1"}]
+        of_group = _allocated_claim(devicecases.claim("of-group", _exactly(deviceClassName="large")), group_results)
         document = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {"name": "p", "namespace": "default", "labels": {POD_SET_LABEL: "main"}},
-            "status": {"resourceClaimStatuses": [{"name": "either", "resourceClaimName": "own"}]},
+            "status": {
+                "resourceClaimStatuses": [
+                    {"name": "either", "resourceClaimName": "own"},
+                    {"name": "shared", "resourceClaimName": "of-group"},
+                ]
+            },
         }
         made = codec.decode(document)
         assert isinstance(made, pod.Pod)
         use = settlement.use(
             structs.replace(made, spec=self.stored[key].spec.pod_sets[0].template.spec),
-            _Claims(allocated),
+            _Claims(allocated, of_group),
             deviceobjects.devices_by_id(self.objects),
             measure=Measure(_MAPPINGS, DEFAULT, self.setting.policy),
+            account=deviceaccount.read(self.stored[key]) or deviceaccount.DeviceAccount(),
         )
         assert use is not None
         assert use.charges is not None
@@ -320,7 +383,7 @@ class _World:
         """The template is deleted, and one of the same name made; who waits is counted anew."""
         self.edition = self.setting.editions[edition % len(self.setting.editions)]
         self.recreations += 1
-        self.objects = _objects(self.edition, str(self.recreations))
+        self.objects = _objects(self.edition, str(self.recreations), has_groups=self.setting.has_groups)
         for key in sorted(self.pods):
             problem = deviceaccount.template_problem(
                 self.stored[key], self.objects, _MAPPINGS, gates=DEFAULT, policy=self.setting.policy
@@ -399,7 +462,7 @@ class _World:
 
 
 def _shares(of: workload.Workload) -> bool:
-    return any(claim.resource_claim_name for claim in of.spec.pod_sets[0].template.spec.resource_claims)
+    return any(claim.name == "shared" for claim in of.spec.pod_sets[0].template.spec.resource_claims)
 
 
 def _is_lower(after: workload.Workload, before: workload.Workload) -> bool:

@@ -1,12 +1,13 @@
 """Counts that follow a tree's changes are those of a fresh count, and a search leaves them as they are."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drachma.api import node
 from drachma.queueing.configuration.gates import DEFAULT
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.topology import counting, placement, shape, tree
+from drachma.queueing.workloads.placedpods import DomainCount
 
 _LEVELS = ("rack", "kubernetes.io/hostname")
 _REQUESTS = (
@@ -40,7 +41,7 @@ def _request(number: int, pods: int, *, group: str | None = None, name: str = "m
 
 _STEPS = st.lists(
     st.tuples(
-        st.sampled_from(("use", "free", "pod", "place", "lead", "empty")),
+        st.sampled_from(("use", "free", "pod", "spread", "place", "lead", "empty")),
         st.integers(0, 5),
         st.integers(1, 6),
         st.integers(0, len(_REQUESTS) - 1),
@@ -50,6 +51,8 @@ _STEPS = st.lists(
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=6), _STEPS)
+@example([2, 3, 4], [("place", 0, 5, 2), ("use", 2, 6, 0), ("place", 0, 4, 2)])  # another order of nodes
+@example([2, 0, 0, 3], [("place", 0, 4, 3), ("use", 3, 4, 0), ("place", 0, 2, 3)])  # another order in a rack
 def test_counts_that_are_kept_give_the_places_of_fresh_ones(
     cpus: list[int], steps: list[tuple[str, int, int, int]]
 ) -> None:
@@ -60,6 +63,9 @@ def test_counts_that_are_kept_give_the_places_of_fresh_ones(
         match kind:
             case "use" | "free":
                 domains.add_usage((host,), {"cpu": amount * 500, "pods": 1}, sign=1 if kind == "use" else -1)
+            case "spread":
+                counts_by_host = [DomainCount((f"n{each}",), amount) for each in range(number + 1)]
+                domains.add_places(counts_by_host, {"cpu": 300})
             case "pod":
                 domains.add_pod(host, {"cpu": amount * 100})
             case _:

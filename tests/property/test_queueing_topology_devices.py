@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from drachma.allocator import AllocatedState, Allocator, Catalog, Classes, Features, features, selectors
@@ -106,8 +106,95 @@ def _most_pods(machine: Machine, count: int, *, is_near: bool, most: int) -> int
     return place(frozenset(range(len(free))), 0)
 
 
+def _allocator(machines: list[Machine]) -> Allocator:
+    gpu = codec.decode({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}})
+    assert isinstance(gpu, deviceclass.DeviceClass)
+    return Allocator(
+        Catalog([_slice(number, machine) for number, machine in enumerate(machines)]),
+        classes=Classes([gpu]),
+        allocated=AllocatedState(_in_use(machines), consumable_capacity=True),
+        compiler=selectors.SelectorCompiler(_FEATURES),
+        features=_FEATURES,
+        share_ids=lambda: "share",
+    )
+
+
+def _domains(machines: list[Machine]) -> tree.Tree:
+    domains = tree.Tree("racks", ("rack", "kubernetes.io/hostname"))
+    for number in range(len(machines)):
+        domains.add_node(decoding.decode(_node(number), node.Node), node_labels={})
+    return domains
+
+
+def _fit_together(machine: Machine, pods: list[int]) -> bool:
+    """Return True if pods with these numbers of devices of one NUMA node each find devices, by trying all choices."""
+
+    def place(left: frozenset[int], remaining: list[int]) -> bool:
+        if not remaining:
+            return True
+        return any(
+            place(left - set(chosen), remaining[1:])
+            for chosen in itertools.combinations(sorted(left), remaining[0])
+            if len({machine[each][0] for each in chosen}) == 1
+        )
+
+    return place(frozenset(number for number, (_, is_used) in enumerate(machine) if not is_used), pods)
+
+
+_MACHINE = st.lists(st.tuples(st.integers(0, 1), st.booleans()), max_size=6)
+
+
+@given(_MACHINE, st.integers(1, 2), st.integers(1, 3), st.integers(0, 2), st.integers(0, 1), st.booleans())
+@example([(0, False)] * 6, 1, 1, 0, 0, False)  # more devices than pods are asked about
+@example([(0, False), (0, True)], 1, 1, 0, 0, True)  # as if no device were in use
+@example([(0, False), (0, False)], 1, 2, 0, 0, False)  # either the leader or a pod
+@example([(0, False), (0, False)], 1, 1, 1, 0, False)  # next to a pod that is expected
+def test_the_room_of_a_node_is_what_the_devices_allow(
+    machine: Machine, count: int, leader: int, expected: int, assumed: int, ignores_usage: bool
+) -> None:
+    """The room next to expected pods of one device, and pods of the same workload that are assumed."""
+    one = (_wanted(1, is_near=True),)
+    inventory = DeviceInventory(_allocator([machine]), {"n0": [(one, expected)]} if expected else {})
+    room = inventory.room(
+        (_wanted(count, is_near=True),), (_wanted(leader, is_near=True),), ignores_usage=ignores_usage
+    )
+    at = decoding.decode(_node(0), node.Node)
+    seen = [(numa, is_used and not ignores_usage) for numa, is_used in machine]
+    before = [1] * (assumed + (0 if ignores_usage else expected))
+
+    def most(others: list[int]) -> int:
+        return max((pods for pods in range(5) if _fit_together(seen, [*before, *others, *[count] * pods])), default=0)
+
+    earlier = [(one, assumed)] if assumed else []
+    assert room.count(at, 4, earlier) == most([])
+    takes_leader = _fit_together(seen, [*before, leader])
+    assert room.takes_leader(at, earlier) == takes_leader
+    assert room.count_with_leader(at, 4, earlier) == most([leader])
+
+
+@given(st.lists(_MACHINE, min_size=1, max_size=3), st.integers(1, 2), st.integers(1, 2), st.integers(1, 3))
+@example([[(0, False)]], 1, 1, 1)  # one device for two pod sets
+def test_two_pod_sets_do_not_get_the_same_devices(machines: list[Machine], first: int, second: int, pods: int) -> None:
+    placer = placement.Placer(_domains(machines), gates=DEFAULT, devices=DeviceInventory(_allocator(machines)))
+    requests = []
+    for name, count in (("first", first), ("second", second)):
+        document = {"name": name, "count": pods, "topologyRequest": {"preferred": "rack"}}
+        pod_set = decoding.decode(document, workload.PodSet)
+        requests.append(shape.PodSetRequest(pod_set, pods, {"cpu": 1000}, claims=(_wanted(count, is_near=True),)))
+    results = placer.place(requests)
+    if all(isinstance(each, placement.Placed) for each in results.values()):
+        used: dict[str, list[int]] = {}
+        for name, count in (("first", first), ("second", second)):
+            result = results[name]
+            assert isinstance(result, placement.Placed)
+            for domain in result.assignment.domains:
+                used.setdefault(domain.values[-1], []).extend([count] * domain.pods)
+        for host, counts in used.items():
+            assert _fit_together(machines[int(host.removeprefix("n"))], counts)
+
+
 @given(
-    st.lists(st.lists(st.tuples(st.integers(0, 1), st.booleans()), max_size=6), min_size=1, max_size=4),
+    st.lists(_MACHINE, min_size=1, max_size=4),
     st.integers(1, 3),
     st.booleans(),
     st.integers(1, 6),
@@ -120,20 +207,7 @@ def test_pods_are_placed_exactly_where_their_devices_are(
     pods: int,
     kind: str,
 ) -> None:
-    domains = tree.Tree("racks", ("rack", "kubernetes.io/hostname"))
-    for number in range(len(machines)):
-        domains.add_node(decoding.decode(_node(number), node.Node), node_labels={})
-    gpu = codec.decode({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}})
-    assert isinstance(gpu, deviceclass.DeviceClass)
-    allocator = Allocator(
-        Catalog([_slice(number, machine) for number, machine in enumerate(machines)]),
-        classes=Classes([gpu]),
-        allocated=AllocatedState(_in_use(machines), consumable_capacity=True),
-        compiler=selectors.SelectorCompiler(_FEATURES),
-        features=_FEATURES,
-        share_ids=lambda: "share",
-    )
-    placer = placement.Placer(domains, gates=DEFAULT, devices=DeviceInventory(allocator))
+    placer = placement.Placer(_domains(machines), gates=DEFAULT, devices=DeviceInventory(_allocator(machines)))
     pod_set = decoding.decode({"name": "main", "count": pods, "topologyRequest": {kind: "rack"}}, workload.PodSet)
     request = shape.PodSetRequest(pod_set, pods, {"cpu": 1000}, claims=(_wanted(count, is_near=is_near),))
 

@@ -9,6 +9,7 @@ from drachma.api import node
 from drachma.queueing.configuration import gates
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.topology import assignment, placement, shape, tree
+from drachma.queueing.workloads.placedpods import DomainCount
 
 LEVELS = ("block", "rack", assignment.HOSTNAME)
 FIELDS = ("required", "preferred")
@@ -78,8 +79,6 @@ def test_placements_are_whole_fit_and_stay_in_the_required_domain(
     pods=st.integers(1, 3),
 )
 def test_the_compact_form_loses_nothing(hosts: list[str], pods: int) -> None:
-    plain = assignment.Assignment(
-        (assignment.HOSTNAME,), tuple(assignment.DomainCount((host,), pods) for host in sorted(hosts))
-    )
+    plain = assignment.Assignment((assignment.HOSTNAME,), tuple(DomainCount((host,), pods) for host in sorted(hosts)))
     for by_prefix in (True, False):
         assert assignment.decode(assignment.encode(plain, by_hostname_prefix=by_prefix)) == plain

@@ -194,7 +194,7 @@ def policy_document(choices: Mapping[str, str]) -> dict[str, str]:
 async def queues(
     *,
     configuration: Mapping[str, Any] | None = None,
-    policy: Mapping[str, str] | None = None,
+    policy: Mapping[str, Any] | None = None,
     nodes: int = 1,
     profile: str = "gpu-server",
     has_webhooks: bool = True,

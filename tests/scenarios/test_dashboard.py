@@ -321,8 +321,8 @@ async def test_a_pod_without_a_node_is_explained_and_a_change_tried(stage: Stage
 async def test_moves_are_planned(stage: Stage) -> None:
     async with stage.admin() as session:
         page = await show(session, "/whatif?defragment=nodes&wholes=1")
-        assert "Devices before and after" in page
-        assert "whole nodes instead of" in page
+        assert "No moves of pods bring back nodes" in page
+        assert "Devices before and after" not in page
         assert "is queueing on?" in await show(session, "/whatif?queue=training&resource=cpu&quota=99")
 
 
@@ -466,6 +466,15 @@ async def test_a_namespace_that_the_user_names_is_read_if_allowed(stage: Stage) 
             assert answer.status == 400
         explained = await show(session, "/pods/speech/whisper-large/explanation")
         assert "you may not" in explained
+
+
+async def test_a_link_into_a_namespace_that_the_user_may_read_is_followed(own_stage: Stage) -> None:
+    async with own_stage.browser(Authorization=f"Bearer {GUEST}") as session:
+        await until_shows(session, "/pods?namespace=speech", "serve-0")
+        await show(session, "/pods/speech/serve-0")
+        assert "train-0" not in await show(session, "/pods?namespace=vision")
+        await show(session, "/pods/vision/train-0", status=404)
+        await show(session, "/pods/Not%20a%20name/train-0", status=404)
 
 
 async def test_a_revoked_permission_empties_the_pages(own_stage: Stage) -> None:

@@ -36,6 +36,9 @@ async def test_the_pods_of_a_job_are_a_gang() -> None:
         assert group.spec.scheduling_policy.gang is not None
         assert group.spec.scheduling_policy.gang.min_count == 3
         assert group.spec.workload_ref is not None
+        assert group.metadata.name.startswith("training-")
+        assert group.spec.workload_ref.workload_name == group.metadata.name
+        assert group.spec.workload_ref.template_name == "pods"
         pods = await plane.all_of(pod.Pod)
         assert [each.spec.node_name for each in pods] == ["", "", ""]
         assert {each.spec.scheduling_group.pod_group_name for each in pods if each.spec.scheduling_group} == {

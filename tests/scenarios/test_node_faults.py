@@ -5,14 +5,14 @@ import contextlib
 import datetime as dt
 import functools
 import pathlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, cast
 
 import pytest
 
 from drachma import errors
 from drachma.api import gates, lease, node, pod, resourceclaim, resourceslice
-from drachma.client import Client, patches
+from drachma.client import Client, patches, transactions
 from drachma.node.pods.noderesources import NodeResources
 from drachma.node.simulation import hardware
 from drachma.process import components, nodeagents
@@ -329,13 +329,28 @@ class _Picky:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
-    async def patch(self, kind: Any, name: str, **options: Any) -> Any:
+    async def patch_stored(self, kind: Any, name: str, **options: Any) -> Any:
         if kind is pod.Pod and options.get("subresource") == "status":
-            self.refused += 1
-            # So that the event about it is not one of several of the same moment, which have the same name.
-            await self._clock.sleep(1)
-            raise self._refusal
-        return await self._client.patch(kind, name, **options)
+            await self._refuse()
+        return await self._client.patch_stored(kind, name, **options)
+
+    async def commit(self, changes: Sequence[transactions.Change]) -> Any:
+        for position, change in enumerate(changes):
+            if isinstance(change, transactions.PatchStored) and (change.kind, change.subresource) == (
+                pod.Pod,
+                "status",
+            ):
+                try:
+                    await self._refuse()
+                except errors.RefusedError as error:
+                    raise errors.CommitRefusedError(error, position) from None
+        return await cast(transactions.Transactions, self._client).commit(changes)
+
+    async def _refuse(self) -> None:
+        self.refused += 1
+        # So that the event about it is not one of several of the same moment, which have the same name.
+        await self._clock.sleep(1)
+        raise self._refusal
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,18 @@ spec:
 """
 
 
+_NEW_GPU = f"""
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {{name: new}}
+spec:
+  driver: {queues.GPU_CLASS}
+  allNodes: true
+  pool: {{name: new, generation: 1, resourceSliceCount: 1}}
+  devices: [{{name: gpu-99, attributes: {{index: {{int: 99}}}}}}]
+"""
+
+
 def _template(name: str, exactly: str) -> str:
     return f"""
 apiVersion: resource.k8s.io/v1
@@ -108,6 +120,50 @@ async def test_all_devices_are_charged_at_the_worst_and_settled() -> None:
         assert await _told(cluster, "DevicesSettled") == ["Settled to the allocated devices: main: gpus 8 of 12"]
         await cluster.create_job("modest", template="one-gpu")
         assert await _usage(cluster, "modest") == {"gpus": "1"}
+
+
+_FIRST_TWO: dict[str, Any] = {
+    "selectedDevices": [
+        {
+            "name": "first",
+            "deviceClassNames": [queues.GPU_CLASS],
+            "deviceSelector": {"cel": {"expression": f'device.attributes["{queues.GPU_CLASS}"].index < 2'}},
+        }
+    ]
+}
+
+
+async def test_devices_that_an_expression_selects_are_charged_and_settled() -> None:
+    async with queues.queues(configuration=_MAPPED, policy=_FIRST_TWO) as cluster:
+        await cluster.create_queue(cpu=100, gpus=8, first=3)
+        await cluster.create_job("first", pods=3, template="one-gpu", seconds=600)
+        assert await _usage(cluster, "first") == {"gpus": "3", "first": "2"}
+
+        await cluster.create_job("second", pods=1, template="one-gpu", seconds=600)
+        assert await _usage(cluster, "second") == {"gpus": "1", "first": "0"}
+        assert await _queue_usage(cluster) == {"cpu": "4", "first": "2", "gpus": "4"}
+
+        await cluster.create_job("wide", pods=2, template="one-gpu")
+        _, reason, message = await cluster.workload_condition("wide", "QuotaReserved")
+        assert reason == "WaitingForQuota"
+        assert "insufficient unused quota for first in flavor default, 1 more needed" in message
+
+
+async def test_a_new_device_that_is_selected_evicts_a_job_without_quota_for_it() -> None:
+    """No device was selected when the job was admitted, so nothing is reserved for one."""
+    selector = f'device.attributes["{queues.GPU_CLASS}"].index > 90'
+    (selection,) = _FIRST_TWO["selectedDevices"]
+    policy = {"selectedDevices": [{**selection, "deviceSelector": {"cel": {"expression": selector}}}]}
+    async with queues.queues(configuration=_MAPPED, policy=policy) as cluster:
+        await cluster.create_queue(cpu=100, gpus=9)
+        await cluster.create_job("all", pods=9, template="one-gpu", seconds=600)
+        assert await _usage(cluster, "all") == {"gpus": "9"}
+
+        await cluster.apply(_NEW_GPU)
+        await cluster.advance(60)
+        assert await cluster.is_suspended("all")
+        told = (await cluster.workload_condition("all", "Evicted"))[2]
+        assert "Devices of pod set main were allocated that count for 1 of first, and 0 is reserved" in told
 
 
 async def test_a_template_that_is_made_anew_with_more_devices_evicts() -> None:

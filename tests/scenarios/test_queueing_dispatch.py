@@ -194,3 +194,26 @@ async def test_a_job_of_a_cluster_that_stays_away_moves_and_leaves_no_copy() -> 
         assert await lost.phases() == {}
         assert not await lost.all_of(resources.WORKLOADS)
         assert await other.phases() == {"Running": 1}
+
+
+async def test_a_pod_is_not_dispatched() -> None:
+    """Kueue dispatches pods, StatefulSets and LeaderWorkerSets too."""
+    async with _clusters(8) as (manager, (worker,)):
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        template: dict[str, Any] = {"spec": {"containers": [container]}}
+        spec = {"queueName": "team", "podSets": [{"name": "main", "count": 1, "template": template}]}
+        document = queues.made("Workload", "pod-p", spec, namespace="default")
+        held = queues.made(
+            "Pod", "p", {**template["spec"], "schedulerName": "none"}, namespace="default", api_version="v1"
+        )
+        stored = await manager.client.create_document(pod.Pod, held)
+        uid = stored["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid, "controller": True}
+        document["metadata"]["ownerReferences"] = [owner]
+        await manager.client.create_document(resources.WORKLOADS, document)
+        await manager.settle()
+        (record,) = await manager.all_of(resources.WORKLOADS)
+        (state,) = record.status.admission_checks
+        assert state.state == "Rejected"
+        assert state.message.startswith('No multikueue adapter found for owner kind "v1, Kind=Pod"')
+        assert not await worker.all_of(resources.WORKLOADS)

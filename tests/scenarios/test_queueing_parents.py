@@ -1,14 +1,18 @@
 """Deployments, StatefulSets and LeaderWorkerSets in queues: their pods are gated, admitted and replaced."""
 
+import contextlib
+import random
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from drachma import errors
 from drachma.api import deployment, pod, statefulset
-from drachma.client import patches
+from drachma.client import Client, patches, target
 from drachma.queueing.component import resources
-from tests.scenarios import queues
+from drachma.testing import manualclock
+from tests.scenarios import lateclient, queues
 from tests.scenarios.test_queueing_templatejobs import definition
 
 _QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
@@ -147,3 +151,35 @@ async def test_each_replica_of_a_leader_worker_set_is_a_group() -> None:
         await cluster.client.patch(resources.LEADER_WORKER_SETS, "serve", namespace="default", patch=patch)
         await cluster.advance(5)
         assert len(await cluster.all_of(resources.WORKLOADS)) == 1
+
+
+class _LateParents(lateclient.LateClient):
+    """A client that hears of LeaderWorkerSets late, and of all else at once."""
+
+    @contextlib.asynccontextmanager
+    async def watch(self, kind: Any, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
+        late = super().watch if target.of(kind).plural == "leaderworkersets" else self._client.watch
+        async with late(kind, *arguments, **options) as watch:
+            yield watch
+
+
+async def test_pods_that_are_seen_before_their_parent_wait_for_quota() -> None:
+    """Their parent counted as gone, so they were released from the queue and ran without quota."""
+    clock = manualclock.ManualClock()
+
+    def wrap(client: Client) -> Client:
+        return _LateParents(client, random.Random(1), clock=clock, seconds=60).client
+
+    async with queues.queues(configuration=_CONFIGURATION, wrap=wrap, clock=clock) as cluster:
+        await cluster.apply(definition(resources.LEADER_WORKER_SETS))
+        await cluster.advance(120)
+        await cluster.create_queue(cpu=3)
+        spec = {"replicas": 2, "leaderWorkerTemplate": {"size": 2, "workerTemplate": _template()}}
+        document = _made("LeaderWorkerSet", "serve", spec, "leaderworkerset.x-k8s.io/v1")
+        stored = await cluster.client.create_document(resources.LEADER_WORKER_SETS, document)
+        for index in range(2):
+            await _create_replica(cluster, stored, index, 2)
+        await cluster.settle()
+        assert await cluster.phases() == {"Pending": 4}
+        await cluster.advance(120)
+        assert await cluster.phases() == {"Running": 2, "Pending": 2}

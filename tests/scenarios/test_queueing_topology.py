@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from drachma.api import node, pod
+from drachma.api import job, node, pod
 from drachma.client import patches
 from drachma.node.simulation import machinedocuments
 from drachma.queueing.component import resources
@@ -223,3 +223,35 @@ async def test_with_feasibility_a_rack_counts_only_if_it_has_the_devices_of_the_
         status, _, message = await cluster.workload_condition("late", "QuotaReserved")
         assert status == "False"
         assert 'topology "racks" allows to fit only 1 out of 2 pod(s). Total nodes: 4; excluded: devices: 3' in message
+
+
+async def test_pods_without_requests_are_placed() -> None:
+    async with _racks(4) as cluster:
+        await cluster.create_queue("by-pods", flavor="racks", pods=10)
+        document = queues.job_document("small", queue="by-pods", pods=2, seconds=600, annotations=_REQUIRED)
+        (container,) = document["spec"]["template"]["spec"]["containers"]
+        del container["resources"]
+        await cluster.client.create_document(job.Job, document)
+        await cluster.advance(5)
+        assert sum((await _places(cluster, "small")).values()) == 2
+        assert len(await _nodes_of(cluster, "small")) == 2
+
+
+async def test_a_reason_is_given_if_one_pod_set_has_no_place_now_and_another_never() -> None:
+    async with _racks(4) as cluster:
+        cores = await _cores(cluster)
+        await cluster.create_job("resident", pods=3, cpu=str(cores), seconds=600, annotations=_REQUIRED)
+
+        def pod_set(name: str, count: int, cpu: int) -> dict[str, Any]:
+            container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpu)}}}
+            template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+            request = {"required": machinedocuments.RACK_LABEL}
+            return {"name": name, "count": count, "template": template, "topologyRequest": request}
+
+        sets = [pod_set("now", 2, cores), pod_set("never", 1, cores + 1)]
+        document = queues.made("Workload", "mixed", {"queueName": "team", "podSets": sets}, namespace="default")
+        await cluster.client.create_document(resources.WORKLOADS, document)
+        await cluster.settle()
+        (mixed,) = [each for each in await cluster.all_of(resources.WORKLOADS) if each.metadata.name == "mixed"]
+        (waiting,) = [each for each in mixed.status.conditions if each.type == "QuotaReserved"]
+        assert (waiting.status, waiting.reason) == ("False", "TopologyPlacementFailed"), waiting.message

@@ -1,6 +1,8 @@
 """Claims through all stages: allocation, sharing, races with other writers, what is given back, and restarts."""
 
 import asyncio
+import collections
+import random
 from typing import Any
 
 import pytest
@@ -9,6 +11,8 @@ from drachma import errors
 from drachma.api import deviceclass, gates, nodeselector, pod, resourceclaim, resourceslice
 from drachma.claims import wellknown
 from drachma.client import patches
+from drachma.scheduler import profiles, settings
+from drachma.scheduler.framework import resourcescoring
 from drachma.testing import builder, claim, claim_template, device, device_class, node, resource_slice, subrequest
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
@@ -405,6 +409,28 @@ async def test_extended_resources_of_a_device_plugin_need_no_claim() -> None:
 
         assert await world.node_of("p") == "n2"
         assert (await world.pod("p")).status.extended_resource_claim_status is None
+
+
+async def test_extended_resources_that_are_scored_spread_pods_by_their_devices() -> None:
+    """The workload ExtendedResourceScoring of upstream's benchmark: its classes have one name for the resource."""
+    resources = (*resourcescoring.CPU_AND_MEMORY, resourcescoring.ScoredResource("example.com/gpu"))
+    plugins = settings.PluginSettings(strategy=resourcescoring.Strategy(resources=resources))
+    async with schedulers.cluster(scheduler=False) as world:
+        configured = settings.Settings(plugins=plugins)
+        await world.start(plugins=profiles.default(configured, clock=world.clock, rng=random.Random(1)))
+        classes = [
+            device_class(name, f'device.driver == "{DRIVER}"').extended_resource("example.com/gpu")
+            for name in ("first", "second")
+        ]
+        await world.create(node("bare"), *classes)
+        for name, number in (("n1", 8), ("n2", 4), ("n3", 4)):
+            await world.create(node(name), gpus(name, number))
+        pods = [f"p{number}" for number in range(8)]
+        for name in pods:
+            await world.create(a_pod(name).container("c", requests={"example.com/gpu": "1"}))
+        placed = collections.Counter([await world.node_of(name) for name in pods])
+        # Without scores of devices, the nodes are equal, and pods would be spread evenly.
+        assert placed == {"n1": 4, "n2": 2, "n3": 2}
 
 
 async def test_an_extended_resource_claim_that_is_left_over_goes_first() -> None:

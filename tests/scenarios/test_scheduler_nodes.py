@@ -8,6 +8,7 @@ import pytest
 from drachma.api import node as nodes
 from drachma.api import nodeselector, pod
 from drachma.client import patches
+from drachma.scheduler import binder
 from drachma.scheduler.cycle import units
 from drachma.testing import node
 from drachma.testing import pod as a_pod
@@ -306,9 +307,19 @@ async def test_extension_points_are_timed() -> None:
         assert world.metric("scheduler_pod_scheduling_attempts_count") == 1
 
 
-async def test_a_defect_in_a_decision_ends_neither_the_scheduler_nor_the_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        pytest.param(units.Units, "decide", id="decision"),
+        pytest.param(units.Units, "unit", id="before-the-decision"),
+        pytest.param(binder.Binder, "bind", id="binding"),
+    ],
+)
+async def test_a_defect_ends_neither_the_scheduler_nor_the_pod(
+    place: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The cluster fails a test in which a component logs a defect, and this one does so on purpose.
-    monkeypatch.setattr(logging.getLogger("drachma.scheduler.scheduler"), "propagate", False)
+    monkeypatch.setattr(logging.getLogger("drachma.runtime.defects"), "propagate", False)
     async with schedulers.cluster() as world:
         await world.create(node("n1"))
 
@@ -316,7 +327,7 @@ async def test_a_defect_in_a_decision_ends_neither_the_scheduler_nor_the_pod(mon
             raise OverflowError("a number is too large")
 
         with monkeypatch.context() as patched:
-            patched.setattr(units.Units, "decide", fail)
+            patched.setattr(place, name, fail)
             await world.create(small("p"))
             message = "the scheduler has a defect: OverflowError: a number is too large"
             assert (await world.condition("p"))[1:] == ("SchedulerError", message)

@@ -20,11 +20,15 @@ labels:
 {{- end }}
 
 {{/*
-All objects of a component: name, args, lease (may be empty), leaseNamespace (may be absent), roles, rules (may be
-absent), root.
+All objects of a component: name, args, lease (may be empty), roles, root. These may be absent: leaseNamespace, rules,
+port (name, number, keepsClients), hasOwnProbes (there is no status page), mounts (name, path, secret or configMap), isOptional.
 */}}
 {{- define "drachma.component" -}}
 {{- $component := . }}
+{{- $ports := list }}
+{{- if not .hasOwnProbes }}{{ $ports = append $ports (dict "name" "status" "number" 10443) }}{{ end }}
+{{- if .port }}{{ $ports = append $ports .port }}{{ end }}
+{{- $probed := (first $ports).name }}
 {{- $values := .root.Values }}
 {{- $leaseNamespace := .leaseNamespace | default $values.namespace }}
 apiVersion: v1
@@ -44,7 +48,8 @@ rules:
   {{- .rules | nindent 2 }}
 {{- $roles = append $roles (printf "drachma-%s" .name) }}
 {{- end }}
-{{- range append $roles "system:auth-delegator" }}
+{{- if not .hasOwnProbes }}{{ $roles = append $roles "system:auth-delegator" }}{{ end }}
+{{- range $roles }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -60,6 +65,7 @@ roleRef:
 subjects:
   {{- include "drachma.subjects" $component | nindent 2 }}
 {{- end }}
+{{- if not .hasOwnProbes }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -74,6 +80,7 @@ roleRef:
   name: extension-apiserver-authentication-reader
 subjects:
   {{- include "drachma.subjects" . | nindent 2 }}
+{{- end }}
 {{- if .lease }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -122,7 +129,9 @@ spec:
         {{- include "drachma.labels" . | nindent 8 }}
     spec:
       serviceAccountName: drachma-{{ .name }}
+      {{- if not .isOptional }}
       priorityClassName: system-cluster-critical
+      {{- end }}
       securityContext:
         runAsNonRoot: true
         runAsUser: 65532
@@ -149,14 +158,18 @@ spec:
             - --leader-elect-resource-name={{ .lease }}
             - --leader-elect-resource-namespace={{ $leaseNamespace }}
             {{- end }}
+            {{- if not .hasOwnProbes }}
             - --secure-address=0.0.0.0:10443
+            {{- end }}
           ports:
-            - name: status
-              containerPort: 10443
+            {{- range $ports }}
+            - name: {{ .name }}
+              containerPort: {{ .number }}
+            {{- end }}
           livenessProbe:
             httpGet:
               path: /livez
-              port: status
+              port: {{ $probed }}
               scheme: HTTPS
             periodSeconds: 10
             timeoutSeconds: 5
@@ -165,7 +178,7 @@ spec:
           readinessProbe:
             httpGet:
               path: /readyz
-              port: status
+              port: {{ $probed }}
               scheme: HTTPS
             periodSeconds: 10
             timeoutSeconds: 5
@@ -183,10 +196,42 @@ spec:
           volumeMounts:
             - name: tmp
               mountPath: /tmp
+            {{- range .mounts }}
+            - name: {{ .name }}
+              mountPath: {{ .path }}
+              readOnly: true
+            {{- end }}
       volumes:
         - name: tmp
           emptyDir:
             sizeLimit: 16Mi
+        {{- range .mounts }}
+        - name: {{ .name }}
+          {{- if .secret }}
+          secret:
+            secretName: {{ .secret }}
+          {{- else }}
+          configMap:
+            name: {{ .configMap }}
+          {{- end }}
+        {{- end }}
+{{- with .port }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  {{- include "drachma.metadata" $component | nindent 2 }}
+spec:
+  selector:
+    {{- include "drachma.labels" $component | nindent 4 }}
+  {{- if .keepsClients }}
+  sessionAffinity: ClientIP
+  {{- end }}
+  ports:
+    - name: {{ .name }}
+      port: 443
+      targetPort: {{ .name }}
+{{- end }}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -209,6 +254,8 @@ spec:
   policyTypes: [Ingress]
   ingress:
     - ports:
-        - port: 10443
+        {{- range $ports }}
+        - port: {{ .number }}
           protocol: TCP
+        {{- end }}
 {{- end }}

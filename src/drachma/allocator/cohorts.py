@@ -16,12 +16,14 @@ _Supply = tuple[tuple[int, int], ...]
 
 
 class _Cohort:
-    __slots__ = ("starts", "supplies")
+    __slots__ = ("options", "starts", "supplies")
 
-    def __init__(self, supplies: list[_Supply]) -> None:
+    def __init__(self, options: list[problems.Option]) -> None:
+        self.options = options
+        """The options of the first claim."""
         self.starts: list[int] = []
         """The first level of each claim."""
-        self.supplies = supplies
+        self.supplies: list[_Supply] = []
 
 
 class Cohorts:
@@ -39,9 +41,12 @@ class Cohorts:
                 key = tuple((candidates[option], option.count, id(option.checks[0].bits)) for option in options)
                 cohort = cohorts.get(key)
                 if cohort is None:
-                    cohort = cohorts[key] = _Cohort(_supplies(options, candidates))
+                    cohort = cohorts[key] = _Cohort(options)
                 cohort.starts.append(options[0].level)
         self._cohorts = [cohort for cohort in cohorts.values() if len(cohort.starts) > 1]
+        for cohort in self._cohorts:
+            # Devices may have thousands of elements, so a claim of its own does without.
+            cohort.supplies = _supplies(cohort.options, candidates)
 
     def can_agree(self, depth: int, in_use: int) -> bool:
         """Return True if there are enough devices for all claims that start on this level or later."""

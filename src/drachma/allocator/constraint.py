@@ -7,6 +7,9 @@ distinct constraint it holds the elements that any device has; it starts with no
 
 from __future__ import annotations
 
+import functools
+import operator
+
 from drachma import errors
 from drachma.allocator import attributes, budget, screening
 from drachma.allocator import claim as claims
@@ -18,7 +21,10 @@ _NOTHING_CHOSEN = (attributes.ALL_ELEMENTS, attributes.NO_ELEMENTS)
 class Check:
     """A constraint as it applies to the devices of one option."""
 
-    __slots__ = ("_holders", "_screener", "attribute", "bits", "derived", "distinct", "failing", "number", "untyped")
+    __slots__ = (
+        "_holders", "_is_large", "_screener", "attribute", "bits", "derived", "distinct", "failing", "number",
+        "untyped",
+    )  # fmt: skip
 
     def __init__(self, number: int, constraint: claims.Constraint, screener: screening.Screener) -> None:
         self._screener = screener
@@ -35,6 +41,7 @@ class Check:
         self.untyped = 0
         """Devices with a value of no known type, which only the first device that is chosen may have."""
         self._holders: dict[int, int] | None = None
+        self._is_large: bool | None = None
 
     def extend(self, elements: int, position: int) -> int | None:
         """Return the elements with one more device, or None if it breaks the constraint. Not for failing devices."""
@@ -68,12 +75,22 @@ class Check:
         return devices
 
     def elements(self, units: int) -> int:
-        """Return all elements that some of these devices have."""
+        """Return all elements that some of these devices have. Costs the number of elements, or that of devices."""
         elements = 0
+        if self._has_many_elements():
+            for position in views.positions(units):
+                elements |= self.bits[position]
+            return elements
         for element, devices in self.holders().items():
             if devices & units:
                 elements |= element
         return elements
+
+    def _has_many_elements(self) -> bool:
+        """Return True if there are more elements than devices, as in lists."""
+        if self._is_large is None:
+            self._is_large = functools.reduce(operator.or_, self.bits, 0).bit_count() > len(self.bits)
+        return self._is_large
 
     def failure(self, view: views.View, position: int) -> errors.AllocationError:
         """Return the error of a device whose derived attribute cannot be computed."""

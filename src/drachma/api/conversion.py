@@ -15,6 +15,7 @@ from drachma.api.struct import Struct, is_absent
 from drachma.values import quantity
 
 _ZERO: Final = quantity.Quantity.parse("0")
+_NO_REQUEST: Final = resourceclaim.ExactDeviceRequest()
 
 
 def to_memory(wire: meta.Object) -> meta.Object:
@@ -60,9 +61,9 @@ def _request_to_memory(request: v1beta1.DeviceRequest) -> resourceclaim.DeviceRe
 
 
 def _request_to_v1beta1(request: resourceclaim.DeviceRequest) -> v1beta1.DeviceRequest:
-    # Upstream always writes the class name, so a request without an exact form has an empty one.
-    exactly = request.exactly or resourceclaim.ExactDeviceRequest(device_class_name="")
-    main = _fields_of(exactly, resourceclaim.ExactDeviceRequest)
+    main = _fields_of(request.exactly or _NO_REQUEST, resourceclaim.ExactDeviceRequest)
+    # Upstream always writes the class name, also an empty one.
+    main["device_class_name"] = main["device_class_name"] or ""
     return v1beta1.DeviceRequest(name=request.name, first_available=request.first_available, **main)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from drachma.api import meta
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP, ABSENT_TEXT, ABSENT_TUPLE, Int64, Struct
 from drachma.values import quantity
@@ -21,8 +23,9 @@ class Taint(Struct, frozen=True, kw_only=True):
 
 
 class NodeSpec(Struct, frozen=True, kw_only=True):
-    """Taints and schedulability of the node."""
+    """Taints and schedulability of the node, and its machine."""
 
+    provider_id: str = msgspec.field(default=ABSENT_TEXT, name="providerID")
     unschedulable: bool | None = None
     taints: tuple[Taint, ...] = ABSENT_TUPLE
 

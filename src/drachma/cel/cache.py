@@ -26,7 +26,7 @@ class Cache:
     """Compiled programs of one environment; the least recently used go first. Safe to share between threads."""
 
     def __init__(self, env: environment.Environment, *, limits: memory.Memory | None = None) -> None:
-        """``limits`` is the memory that the programs are kept in, or None for that of the process."""
+        """``limits`` is the memory budget of the programs, or None for the budget of the process."""
         self._env = env
         self._lock = threading.Lock()
         self._entries: Final = memory.Cache[tuple[str, bool], _Outcome]("expressions", limits)

@@ -8,7 +8,15 @@ from typing import Final
 from drachma.api import pod
 from drachma.claims import conditions, wellknown
 
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""Scheduler of pods that name none."""
+
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def scheduler_name(subject: pod.Pod) -> str:
+    """Return the name of the scheduler that places a pod."""
+    return subject.spec.scheduler_name or DEFAULT_SCHEDULER
 
 
 def has_ended(subject: pod.Pod) -> bool:

@@ -13,7 +13,7 @@ from drachma.cli import options, root
 
 if TYPE_CHECKING:
     from drachma.offline.claimallocation import ClaimAllocation
-    from drachma.offline.clusterdump import ClusterDump
+    from drachma.offline.claimfiles import ClaimFiles
 
 
 def allocate(
@@ -60,9 +60,9 @@ def allocate(
         raise errors.DecodeError("-f: required, unless there is --batch")
     if pod and claim:
         raise errors.DecodeError("--pod: goes without --claim: all claims of the pod are tried")
-    dump = _read(file)
-    groups, allocated = _pod_claims(dump, pod) if pod else (_groups(dump, _claim_names(dump, claim or [])), ())
-    allocator = claimallocation.ClaimAllocator(dump, gates.Gates.parse(feature_gates), node=node, next_to=allocated)
+    files = _read(file)
+    groups, allocated = _pod_claims(files, pod) if pod else (_groups(files, _claim_names(files, claim or [])), ())
+    allocator = claimallocation.ClaimAllocator(files, gates.Gates.parse(feature_gates), node=node, next_to=allocated)
     allocations = [allocation for names in groups for allocation in allocator.allocate_together(names, explain=explain)]
     _write(allocations, output)
     for allocation in allocations:
@@ -71,55 +71,55 @@ def allocate(
         raise typer.Exit(1)
 
 
-def _read(paths: list[str]) -> ClusterDump:
-    from drachma.offline import clusterdump
+def _read(paths: list[str]) -> ClaimFiles:
+    from drachma.offline import claimfiles
 
-    dump = clusterdump.ClusterDump.read(paths)
-    for warning in dump.warnings:
+    files = claimfiles.ClaimFiles.read(paths)
+    for warning in files.warnings:
         typer.echo(f"drachma: warning: {warning}", err=True)
-    for problem in dump.problems:
+    for problem in files.problems:
         typer.echo(f"drachma: {problem}", err=True)
-    if dump.problems:
+    if files.problems:
         raise typer.Exit(root.BAD_INPUT)
-    return dump
+    return files
 
 
-def _pod_claims(dump: ClusterDump, pod: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+def _pod_claims(files: ClaimFiles, pod: str) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return the claims of a pod to allocate together, and its claims that are allocated."""
     name = pod if "/" in pod else f"default/{pod}"
-    if name not in dump.claims_of:
-        examples = ", ".join(sorted(dump.claims_of)[:8]) or "none at all"
+    if name not in files.claims_of:
+        examples = ", ".join(sorted(files.claims_of)[:8]) or "none at all"
         raise errors.DecodeError(f"--pod {name}: there is no such pod, but {examples}")
-    claims = dump.claims_of[name]
+    claims = files.claims_of[name]
     for each in claims:
-        if each not in dump.claims:
+        if each not in files.claims:
             raise errors.DecodeError(f"--pod {name}: its claim {each} is not there")
-    pending_claims = tuple(each for each in claims if dump.claims[each].defaulted.status.allocation is None)
+    pending_claims = tuple(each for each in claims if files.claims[each].defaulted.status.allocation is None)
     if not pending_claims:
         typer.echo(f"drachma: nothing to do: pod {name} has no claim without an allocation", err=True)
     return ([pending_claims] if pending_claims else []), tuple(each for each in claims if each not in pending_claims)
 
 
-def _groups(dump: ClusterDump, names: list[str]) -> list[tuple[str, ...]]:
+def _groups(files: ClaimFiles, names: list[str]) -> list[tuple[str, ...]]:
     """Return groups of claims to allocate together: those that a pod gets from templates, and other claims alone."""
-    of_pods = {name: claims for claims in dump.pods.values() for name in claims}
+    of_pods = {name: claims for claims in files.pods.values() for name in claims}
     groups = (tuple(each for each in of_pods.get(name, (name,)) if each in names) for name in names)
     return list(dict.fromkeys(groups))
 
 
-def _claim_names(dump: ClusterDump, names: list[str]) -> list[str]:
+def _claim_names(files: ClaimFiles, names: list[str]) -> list[str]:
     """Return the claims to allocate. Raises errors.DecodeError for an unknown or an allocated claim."""
     if not names:
-        unallocated = [name for name, claim in dump.claims.items() if claim.defaulted.status.allocation is None]
+        unallocated = [name for name, claim in files.claims.items() if claim.defaulted.status.allocation is None]
         if not unallocated:
-            typer.echo(f"drachma: nothing to do: {len(dump.claims)} claims, none without an allocation", err=True)
+            typer.echo(f"drachma: nothing to do: {len(files.claims)} claims, none without an allocation", err=True)
         return unallocated
     qualified = [name if "/" in name else f"default/{name}" for name in names]
     for name in qualified:
-        if name not in dump.claims:
-            examples = ", ".join(sorted(dump.claims)[:8]) or "none at all"
+        if name not in files.claims:
+            examples = ", ".join(sorted(files.claims)[:8]) or "none at all"
             raise errors.DecodeError(f"--claim {name}: there is no such claim, but {examples}")
-        allocation = dump.claims[name].defaulted.status.allocation
+        allocation = files.claims[name].defaulted.status.allocation
         if allocation is not None:
             devices = ", ".join(f"{entry.driver}/{entry.pool}/{entry.device}" for entry in allocation.devices.results)
             raise errors.DecodeError(f"--claim {name}: is allocated already: {devices or 'without devices'}")

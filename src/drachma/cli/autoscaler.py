@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from drachma import errors
 from drachma.api import gates
 from drachma.cli import options
 
@@ -18,14 +16,8 @@ if TYPE_CHECKING:
 
 def autoscaler(
     node_groups: Annotated[list[str], typer.Option(help="Files with node groups; may be repeated.")],
-    command: Annotated[
-        str,
-        typer.Option(help="Command to run for each change, followed by 'grow GROUP COUNT' or 'remove GROUP NODE'."),
-    ] = "",
-    simulated: Annotated[
-        bool,
-        typer.Option("--simulated", help="Create and delete Node objects only, without machines."),
-    ] = False,
+    command: options.GroupCommand = "",
+    simulated: options.SimulatedNodes = False,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
     objective: options.Objective = "nodes",
@@ -44,17 +36,15 @@ def autoscaler(
     verbose: options.Verbose = False,
 ) -> None:
     """Grow and shrink node groups as pods need."""
-    from drachma.cli import clusters
+    from drachma.cli import clusters, providers
     from drachma.client import http
     from drachma.process import logs, standalone
     from drachma.runtime import controller, lease
-    from drachma.simulate.autoscaler import Autoscaler, Provider, Settings
-    from drachma.simulate.autoscaler.provider import CommandProvider, SimulatedProvider
+    from drachma.simulate.autoscaler import Autoscaler, Settings
     from drachma.simulate.growth import Objective
 
     logs.to_stderr("drachma.simulate", verbose=verbose, is_json=log_format.is_json)
-    if bool(command) == simulated:
-        raise errors.DecodeError("--command or --simulated: exactly one of them is required, to add and remove nodes")
+    source = providers.choose(command, is_simulated=simulated)
     groups = clusters.groups(node_groups)
     settings = Settings(
         objective=Objective(objective),
@@ -66,10 +56,7 @@ def autoscaler(
     )
 
     def component(surroundings: Surroundings) -> components.Run:
-        provider: Provider = CommandProvider(shlex.split(command))
-        if simulated:
-            provider = SimulatedProvider(surroundings.client)
-        scaler = Autoscaler(surroundings, groups, provider, settings=settings)
+        scaler = Autoscaler(surroundings, groups, source(surroundings.client), settings=settings)
         return lambda: controller.run_all(surroundings, [scaler])
 
     standalone.run(

@@ -13,11 +13,11 @@ import typer
 from drachma import errors
 from drachma.api import gates, manifest
 from drachma.cli import options
+from drachma.client import connect
 from drachma.offline import clusterfiles
 
 if TYPE_CHECKING:
-    from drachma.api import meta
-    from drachma.client.http import HttpClient
+    from drachma.api import meta, resourcequota
     from drachma.simulate import ClusterState, NodeGroup
 
 
@@ -41,7 +41,8 @@ def read(
     if files:
         return cluster
     if not expects_pods:
-        return cluster._replace(state=asyncio.run(_read_live(kubeconfig, context)))
+        state, quotas = asyncio.run(_read_live(kubeconfig, context))
+        return cluster._replace(state=state, quotas=quotas)
     state, workloads, queueing = asyncio.run(_read_live_with_queues(kubeconfig, context))
     holds = clusterfiles.find_holds(queueing, dt.datetime.now(dt.UTC)) if queueing is not None else None
     expected_workloads = clusterfiles.expect(state, workloads, holds=holds, enabled=enabled)
@@ -102,11 +103,19 @@ def exit_on_problems(problems: Sequence[str]) -> None:
         raise typer.Exit(2)
 
 
-async def _read_live(kubeconfig: pathlib.Path | None, context: str) -> ClusterState:
+async def _read_live(
+    kubeconfig: pathlib.Path | None, context: str
+) -> tuple[ClusterState, tuple[resourcequota.ResourceQuota, ...]]:
     from drachma.simulate import livecluster
 
-    async with connect(kubeconfig, context) as client:
-        return await livecluster.read(client)
+    async with connect(kubeconfig, context=context) as client:
+        state = await livecluster.read(client)
+        try:
+            return state, await livecluster.read_quotas(client)
+        except errors.ForbiddenError as error:
+            # Quotas only matter for claims that are not created yet.
+            typer.echo(f"drachma: quotas are not considered: {error}", err=True)
+            return state, ()
 
 
 async def read_live_with_workloads(
@@ -115,7 +124,7 @@ async def read_live_with_workloads(
     """Return the cluster of an API server, and the documents of workloads that will create pods."""
     from drachma.simulate import livecluster
 
-    async with connect(kubeconfig, context) as client:
+    async with connect(kubeconfig, context=context) as client:
         return await livecluster.read(client), await livecluster.read_workloads(client)
 
 
@@ -125,7 +134,7 @@ async def _read_live_with_queues(
     """Return the cluster of an API server, its future workloads, and the objects of its queues, None without queues."""
     from drachma.simulate import livecluster
 
-    async with connect(kubeconfig, context) as client:
+    async with connect(kubeconfig, context=context) as client:
         state, workloads = await livecluster.read(client), await livecluster.read_workloads(client)
         try:
             return state, workloads, await livecluster.read_queueing(client)
@@ -137,17 +146,8 @@ async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> l
     """Return the objects that queueing depends on, from an API server."""
     from drachma.simulate import livecluster
 
-    async with connect(kubeconfig, context) as client:
+    async with connect(kubeconfig, context=context) as client:
         return await livecluster.read_queueing(client)
-
-
-def connect(kubeconfig: pathlib.Path | None, context: str) -> HttpClient:
-    """Return a client of the API server that a kubeconfig names."""
-    from drachma.client import http
-    from drachma.runtime import clock
-
-    access = http.find_access(kubeconfig, context=context)
-    return http.HttpClient(access, clock=clock.SystemClock(), manager="drachma")
 
 
 def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -24,6 +25,10 @@ def dashboard(
         typer.Option("--sign-in", help="Print no address with a key: every user signs in with a token or kubeconfig."),
     ] = False,
     public_url: Annotated[str, typer.Option(help="URL that browsers use, if a proxy is in front.")] = "",
+    certificates: Annotated[
+        pathlib.Path | None,
+        typer.Option(help="Serve HTTPS with tls.crt and tls.key of this folder; if it has none, they are created."),
+    ] = None,
     proxy_user_header: Annotated[
         str,
         typer.Option(help="Header in which a proxy names the user; the dashboard impersonates that user."),
@@ -42,12 +47,15 @@ def dashboard(
     user read.
     """
     import asyncio
+    import datetime as dt
     import secrets
     import signal
+    import urllib.parse
 
     from drachma.client import http
     from drachma.listening import addresses
     from drachma.process import eventloop, logs
+    from drachma.server.access import certificates as certificatefiles
     from drachma.web import ProxyTrust, Settings, application, serving
     from drachma.web import settings as websettings
 
@@ -61,11 +69,17 @@ def dashboard(
     if public_url and not public_url.startswith(("http://", "https://")):
         raise errors.InvalidValueError(f"--public-url {public_url!r}: expected a URL with http:// or https://")
     address = addresses.Address.parse(listen)
+    certificate = None
+    if certificates is not None:
+        public_host = urllib.parse.urlsplit(public_url).hostname
+        hosts = (*address.hosts, *((public_host,) if public_host else ()))
+        certificate = certificatefiles.ensure(certificates, hosts=hosts, now=dt.datetime.now(dt.UTC))
     has_key = not sign_in and proxy is None and address.host in ("127.0.0.1", "::1", "localhost")
     settings = Settings(
         access=http.find_access(kubeconfig, context=context),
         address=address,
         public_url=public_url,
+        certificate=certificate,
         proxy=proxy,
         start_key=secrets.token_urlsafe(24) if has_key else "",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from drachma.cli import clusters, options
+from drachma.client import connect
 
 if TYPE_CHECKING:
     from drachma.scheduler.settings import Settings
@@ -34,7 +35,7 @@ def carry_out(
     from drachma.simulate.defragmentation import Carrier, SurpriseError
 
     async def run() -> None:
-        async with clusters.connect(kubeconfig, context) as client:
+        async with connect(kubeconfig, context=context) as client:
             carrier = Carrier(
                 client,
                 clock=clock.SystemClock(),

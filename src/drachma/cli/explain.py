@@ -12,7 +12,8 @@ from drachma.api import gates
 from drachma.cli import options
 
 if TYPE_CHECKING:
-    from drachma.simulate import NodeGroup, Simulation
+    from drachma.offline.clusterfiles import ClusterFiles
+    from drachma.simulate import Simulation
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
@@ -49,11 +50,11 @@ def pod(
     from drachma.cli import clusters, terminal
     from drachma.simulate import explanationlines, explanationsummary, podexplanation
 
-    cluster, groups = _simulate(file, kubeconfig, context, node_groups, feature_gates)
+    cluster, source = _simulate(file, kubeconfig, context, node_groups, feature_gates)
     pending = cluster.find(namespace, name)
     if pending is None:
         raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
-    explained = podexplanation.explain(cluster, pending, groups=groups)
+    explained = podexplanation.explain(cluster, pending, groups=source.groups, quotas=source.quotas)
     is_short = not verbose and not explained.node
     lines = explanationsummary.lines(explained) if is_short else explanationlines.pod_lines(explained)
     texts = terminal.colour_explanation(lines) if terminal.has_colour() else lines
@@ -148,11 +149,11 @@ def _simulate(
     context: str,
     node_groups: list[str] | None,
     feature_gates: str,
-) -> tuple[Simulation, tuple[NodeGroup, ...]]:
+) -> tuple[Simulation, ClusterFiles]:
     from drachma.cli import clusters
     from drachma.scheduler import Settings
     from drachma.simulate import Simulation
 
     enabled = gates.Gates.parse(feature_gates)
     cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
-    return Simulation(cluster.state, settings=Settings(gates=enabled)), cluster.groups
+    return Simulation(cluster.state, settings=Settings(gates=enabled)), cluster

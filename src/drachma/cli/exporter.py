@@ -1,4 +1,4 @@
-"""``drachma exporter``: metrics about the devices, claims and pending pods of any cluster."""
+"""``drachma exporter``: metrics about the devices, claims, pending pods and queues of any cluster."""
 
 from typing import Annotated
 
@@ -25,10 +25,10 @@ def exporter(
     log_format: options.LogFormat = options.LogLines.TEXT,
     verbose: options.Verbose = False,
 ) -> None:
-    """Export metrics about a cluster: devices, claims, and pending pods by reason.
+    """Export metrics about a cluster: devices, claims, pending pods by reason, and queues.
 
-    Devices are counted by class, driver, node, state and taint. The number of series is bounded. The exporter reads
-    the cluster and writes nothing.
+    Devices are counted by class, driver, node, state and taint, and so are free devices that no usual claim could use.
+    The number of series is bounded. The exporter reads the cluster and writes nothing.
     """
     from drachma import errors
     from drachma.client import http

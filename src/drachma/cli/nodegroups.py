@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import pathlib
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from drachma.api import gates
 from drachma.cli import options
+
+if TYPE_CHECKING:
+    from drachma.runtime import Surroundings
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False, no_args_is_help=True)
 
@@ -72,6 +76,52 @@ def karpenter(
     if not learned:
         raise typer.Exit(1)
     typer.echo(manifest.write_yaml([each.document for each in learned]), nl=False)
+
+
+@app.command()
+def serve(
+    node_groups: Annotated[list[str], typer.Argument(help="Files with node groups.")],
+    address: Annotated[str, typer.Option(help="HOST:PORT to serve at.")] = "127.0.0.1:8086",
+    certificate: Annotated[pathlib.Path | None, typer.Option(help="Certificate of the server, as PEM.")] = None,
+    key: Annotated[pathlib.Path | None, typer.Option(help="Key of the certificate, as PEM.")] = None,
+    client_ca: Annotated[
+        pathlib.Path | None, typer.Option(help="Authority of the certificates that clients must have, as PEM.")
+    ] = None,
+    command: options.GroupCommand = "",
+    simulated: options.SimulatedNodes = False,
+    kubeconfig: options.Kubeconfig = None,
+    context: options.Context = "",
+    metrics_port: options.MetricsPort = 0,
+    log_format: options.LogFormat = options.LogLines.TEXT,
+    verbose: options.Verbose = False,
+) -> None:
+    """Serve node groups to cluster-autoscaler, with the slices of their templates (--cloud-provider=externalgrpc).
+
+    cluster-autoscaler decides; nodes come from --command or --simulated, as with drachma autoscaler. Without a
+    certificate only an address of this machine can be used.
+    """
+    from drachma.cli import clusters, providers
+    from drachma.client import http
+    from drachma.process import cloudprovider, components, logs, standalone
+    from drachma.process.providercredentials import read_credentials
+
+    logs.to_stderr("drachma.process.cloudprovider", verbose=verbose, is_json=log_format.is_json)
+    credentials = read_credentials(address, certificate=certificate, key=key, client_ca=client_ca)
+    source = providers.choose(command, is_simulated=simulated)
+    groups = clusters.groups(node_groups)
+
+    def component(surroundings: Surroundings) -> components.Run:
+        service = cloudprovider.CloudProvider(surroundings, groups, source(surroundings.client))
+        return lambda: service.run(address, credentials)
+
+    standalone.run(
+        component,
+        standalone.Options(
+            access=http.find_access(kubeconfig, context=context),
+            manager="drachma-cloud-provider",
+            metrics_port=metrics_port,
+        ),
+    )
 
 
 @app.command()

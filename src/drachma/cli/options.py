@@ -238,6 +238,12 @@ def plugins(text: str) -> tuple[str, ...]:
 
 # Autoscaling
 
+GroupCommand: TypeAlias = Annotated[
+    str, typer.Option(help="Command to run for each change, followed by 'grow GROUP COUNT' or 'remove GROUP NODE'.")
+]
+SimulatedNodes: TypeAlias = Annotated[
+    bool, typer.Option("--simulated", help="Create and delete Node objects only, without machines.")
+]
 Unneeded: TypeAlias = Annotated[
     float, typer.Option(min=0, help="Seconds that a node must be unneeded before it is removed.")
 ]
@@ -283,7 +289,7 @@ Profile: TypeAlias = Annotated[
         "--profile",
         help="Hardware of the simulated nodes: gpu-server by default; cpu, mig, nic, numa, rack; of vendors "
         "amd-mi300x, dra-cpu, dranet, google-tpu, intel-gaudi, nvidia-a100, nvidia-a100-mig, nvidia-gb200, "
-        "nvidia-h100, nvidia-h100-mig; or a file with a Node, its slices and its device classes.",
+        "nvidia-h100, nvidia-h100-mig; or a file with a Node and its slices, or with a node group, and device classes.",
     ),
 ]
 RunFor: TypeAlias = Annotated[

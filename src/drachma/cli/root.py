@@ -33,7 +33,7 @@ COMMANDS: Final[dict[str, str]] = {
     "dump": "Write the state that scheduling decisions depend on into a folder, to replay them elsewhere.",
     "example": "Print manifests to try on drachma up, or list them.",
     "explain": "Explain why pods, claims and workloads are pending, and what would help.",
-    "exporter": "Export metrics about a cluster: devices, claims, and pending pods by reason.",
+    "exporter": "Export metrics about a cluster: devices, claims, pending pods by reason, and queues.",
     "get": "Show devices, drivers, claims, pools, nodes, pods, queues or workloads.",
     "logs": "Show the logs of a container.",
     "manifests": "Print the objects that run components on a Kubernetes cluster, for kubectl apply.",

@@ -17,7 +17,7 @@ def scheduler(
     config: Annotated[
         pathlib.Path | None,
         typer.Option(
-            help="KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1: profile, plugins, timeouts and lease. "
+            help="KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1: profiles, plugins, timeouts and lease. "
             "It replaces the options about these."
         ),
     ] = None,

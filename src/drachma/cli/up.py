@@ -205,7 +205,7 @@ def up(
 
 
 def _refuse_ignored(needs: dict[str, tuple[Any, str, bool]]) -> None:
-    """Raise InvalidValueError for an option that has a value and whose other option, which it needs, is missing."""
+    """Raise InvalidValueError for an option without the other option that it needs."""
     for option, (value, other, is_present) in needs.items():
         if value not in (None, []) and not is_present:
             raise errors.InvalidValueError(f"{option}: goes with {other} only")

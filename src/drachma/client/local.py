@@ -235,10 +235,8 @@ class LocalClient:
         return _reader(resource)(await self._write(self._creation(resource, new.metadata.namespace, new)))
 
     async def create_document(self, kind: target.Of[Any], document: Mapping[str, Any]) -> protocol.Document:
-        resource = target.of(kind)
-        namespace = bodies.namespace_of(document)
-        creation = self._creation(resource, namespace, bodies.encode(document))
-        return wire.document(await self._backend.write_document(creation), resource)
+        creation = self._convert(transactions.CreateDocument(kind, document))
+        return wire.document(await self._backend.write_document(creation), target.of(kind))
 
     async def update(self, updated: ObjectT, *, subresource: str = "") -> ObjectT:
         reader = _reader(target.of(type(updated)))
@@ -247,11 +245,8 @@ class LocalClient:
     async def update_document(
         self, kind: target.Of[Any], document: Mapping[str, Any], *, subresource: str = ""
     ) -> protocol.Document:
-        resource = target.of(kind)
-        name, namespace = bodies.name_of(document), bodies.namespace_of(document)
-        place = self._object(resource, namespace, name=name, subresource=subresource)
-        update = Write("update", place, bodies.encode(document), self._managed)
-        return wire.document(await self._backend.write_document(update), resource)
+        update = self._convert(transactions.UpdateDocument(kind, document, subresource))
+        return wire.document(await self._backend.write_document(update), target.of(kind))
 
     async def patch(
         self,
@@ -286,8 +281,8 @@ class LocalClient:
         namespace: str = "",
         subresource: str = "",
     ) -> protocol.StoredObject[ObjectT]:
-        record = await self._write(self._patch(transactions.Patch(kind, name, patch, namespace, subresource)))
-        return protocol.StoredObject(_reader(target.of(kind))(record), record)
+        change = transactions.PatchStored(kind, name, patch, namespace, subresource)
+        return _stored_object(kind, await self._write(self._patch(change)))
 
     async def delete(
         self,
@@ -334,7 +329,13 @@ class LocalClient:
                 return self._creation(target.of(type(new)), new.metadata.namespace, new)
             case transactions.Update(updated, subresource):
                 return self._update(updated, subresource)
-            case transactions.Patch():
+            case transactions.CreateDocument(kind, document):
+                return self._creation(target.of(kind), bodies.namespace_of(document), bodies.encode(document))
+            case transactions.UpdateDocument(kind, document, subresource):
+                name, namespace = bodies.name_of(document), bodies.namespace_of(document)
+                place = self._object(target.of(kind), namespace, name=name, subresource=subresource)
+                return Write("update", place, bodies.encode(document), self._managed)
+            case transactions.Patch() | transactions.PatchStored():
                 return self._patch(change)
             case transactions.Bind(bound, node):
                 return self._binding(bound, node)
@@ -356,7 +357,7 @@ class LocalClient:
         place = self._object(resource, metadata.namespace, name=metadata.name, subresource=subresource)
         return Write("update", place, updated, self._managed)
 
-    def _patch(self, change: transactions.Patch) -> Write:
+    def _patch(self, change: transactions.Patch | transactions.PatchStored) -> Write:
         resource, patch, query = target.of(change.kind), change.patch, self._managed
         if patch.media_type == patches.APPLY:
             patch = bodies.complete_apply(patch, resource, resource.versions[0], name=change.name)
@@ -448,7 +449,7 @@ def _query(parameters: Mapping[str, str]) -> Query:
     return {name: (text,) for name, text in parameters.items()}
 
 
-def _read(change: transactions.Change, entry: Stored) -> meta.Object | None:
+def _read(change: transactions.Change, entry: Stored) -> meta.Object | protocol.StoredObject[Any] | None:
     match change:
         case (
             transactions.Create(subject)
@@ -460,8 +461,14 @@ def _read(change: transactions.Change, entry: Stored) -> meta.Object | None:
         case transactions.Patch(kind):
             patched: meta.Object = _reader(target.of(kind))(entry)
             return patched
+        case transactions.CreateDocument(kind) | transactions.UpdateDocument(kind) | transactions.PatchStored(kind):
+            return _stored_object(kind, entry)
         case transactions.Bind() | transactions.Delete():
             return None
+
+
+def _stored_object(kind: target.Of[ObjectT], entry: Stored) -> protocol.StoredObject[ObjectT]:
+    return protocol.StoredObject(_reader(target.of(kind))(entry), entry)
 
 
 def _reader(resource: target.Target[ObjectT]) -> Callable[[Stored], ObjectT]:

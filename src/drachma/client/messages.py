@@ -24,6 +24,18 @@ class _Message(msgspec.Struct, array_like=True, frozen=True):
     pass
 
 
+class _Numbered(_Message, frozen=True):
+    """Message about a request, with the number of the request."""
+
+    number: int
+
+
+class _Question(_Numbered, frozen=True):
+    """Request of a component, which acts as a user."""
+
+    user: str
+
+
 class WireWrite(_Message, frozen=True):
     """One write. Exactly one of the bodies is set; ``status`` is the object of a status change with its new status."""
 
@@ -39,75 +51,57 @@ class WireWrite(_Message, frozen=True):
     fields: tuple[str, ...] = ()
 
 
-class Get(_Message, tag=1, frozen=True):
+class Get(_Question, tag=1, frozen=True):
     """Read of one object; ``is_document`` asks for the version of the place."""
 
-    number: int
-    user: str
     place: local.Place
     is_document: bool
 
 
-class List(_Message, tag=2, frozen=True):
+class List(_Question, tag=2, frozen=True):
     """Read of a list, or of a page of one."""
 
-    number: int
-    user: str
     place: local.Place
     query: Mapping[str, tuple[str, ...]]
 
 
-class Watch(_Message, tag=3, frozen=True):
+class Watch(_Question, tag=3, frozen=True):
     """Start of a watch, whose events have the number of this request."""
 
-    number: int
-    user: str
     place: local.Place
     query: Mapping[str, tuple[str, ...]]
 
 
-class Consume(_Message, tag=4, frozen=True):
+class Consume(_Numbered, tag=4, frozen=True):
     """Permission to send more batches of a watch, after the component has handled as many."""
 
-    number: int
     batches: int
 
 
-class Unwatch(_Message, tag=5, frozen=True):
+class Unwatch(_Numbered, tag=5, frozen=True):
     """End of a watch."""
 
-    number: int
 
-
-class Write(_Message, tag=6, frozen=True):
+class Write(_Question, tag=6, frozen=True):
     """One write; ``is_document`` asks for the answer in the version of the place."""
 
-    number: int
-    user: str
     write: WireWrite
     is_document: bool
 
 
-class Commit(_Message, tag=7, frozen=True):
+class Commit(_Question, tag=7, frozen=True):
     """Several writes, of which all happen or none."""
 
-    number: int
-    user: str
     writes: tuple[WireWrite, ...]
 
 
-class Resources(_Message, tag=8, frozen=True):
+class Resources(_Question, tag=8, frozen=True):
     """Question for the served resources."""
 
-    number: int
-    user: str
 
-
-class OpenApi(_Message, tag=9, frozen=True):
+class OpenApi(_Question, tag=9, frozen=True):
     """Question for the OpenAPI document of a group version."""
 
-    number: int
-    user: str
     group: str
     version: str
 
@@ -158,40 +152,34 @@ class EndpointAddress(_Message, tag=24, frozen=True):
 # Answers
 
 
-class Object(_Message, tag=40, frozen=True):
+class Object(_Numbered, tag=40, frozen=True):
     """One object as JSON."""
 
-    number: int
     data: bytes
 
 
-class Objects(_Message, tag=41, frozen=True):
+class Objects(_Numbered, tag=41, frozen=True):
     """Objects after a commit, as JSON."""
 
-    number: int
     data: tuple[bytes, ...]
 
 
-class Page(_Message, tag=42, frozen=True):
+class Page(_Numbered, tag=42, frozen=True):
     """A list, or a part of one; see ``local.Page``."""
 
-    number: int
     data: tuple[bytes, ...]
     revision: int
     token: str
     remaining: int | None
 
 
-class Watching(_Message, tag=43, frozen=True):
+class Watching(_Numbered, tag=43, frozen=True):
     """The watch is open."""
 
-    number: int
 
-
-class Events(_Message, tag=44, frozen=True):
+class Events(_Numbered, tag=44, frozen=True):
     """The next events of a watch: types and objects. Without any, the watch has ended."""
 
-    number: int
     events: tuple[tuple[str, bytes], ...]
 
 
@@ -205,24 +193,21 @@ class ServedResource(_Message, frozen=True):
     namespaced: bool
 
 
-class ServedResources(_Message, tag=45, frozen=True):
+class ServedResources(_Numbered, tag=45, frozen=True):
     """All served resources."""
 
-    number: int
     resources: tuple[ServedResource, ...]
 
 
-class Text(_Message, tag=46, frozen=True):
+class Text(_Numbered, tag=46, frozen=True):
     """A document that may be missing."""
 
-    number: int
     data: bytes | None
 
 
-class Refused(_Message, tag=47, frozen=True):
+class Refused(_Numbered, tag=47, frozen=True):
     """Refusal of a request, or end of a watch by an error. ``position`` is that of the refused write of a commit."""
 
-    number: int
     document: dict[str, Any]
     position: int | None = None
 

@@ -5,9 +5,10 @@ once, when it is built, by :func:`offered`. If they are not offered, as over HTT
 the other as upstream's components do, and other clients see the states in between.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
+from drachma import errors
 from drachma.api import meta, pod, struct
 from drachma.client import patches, protocol, target
 
@@ -33,6 +34,35 @@ class Patch(NamedTuple):
     patch: patches.Patch
     namespace: str = ""
     subresource: str = ""
+
+
+class CreateDocument(NamedTuple):
+    """Creation of an object from its document, as by ``Client.create_document``."""
+
+    kind: target.Of[Any]
+    document: Mapping[str, Any]
+
+
+class UpdateDocument(NamedTuple):
+    """Replacement of an object by its document, as by ``Client.update_document``."""
+
+    kind: target.Of[Any]
+    document: Mapping[str, Any]
+    subresource: str = ""
+
+
+class PatchStored(NamedTuple):
+    """Patch of an object, as by ``Client.patch_stored``."""
+
+    kind: target.Of[Any]
+    name: str
+    patch: patches.Patch
+    namespace: str = ""
+    subresource: str = ""
+
+
+DocumentChange: TypeAlias = CreateDocument | UpdateDocument | PatchStored
+"""Changes whose results are ``protocol.StoredObject``: the object with the JSON that it was decoded from."""
 
 
 class Bind(NamedTuple):
@@ -71,7 +101,7 @@ class Delete(NamedTuple):
     known: meta.Object
 
 
-Change: TypeAlias = Delete | Create | Update | Patch | Bind | Finalizers | StatusChange
+Change: TypeAlias = Delete | Create | Update | Patch | Bind | Finalizers | StatusChange | DocumentChange
 
 
 @runtime_checkable
@@ -91,4 +121,18 @@ class Transactions(Protocol):
 
 def offered(client: protocol.Client) -> Transactions | None:
     """Return the client if it can make several changes at once, else None."""
-    return client if isinstance(client, Transactions) else None
+    return cast("Transactions", client) if hasattr(client, "commit") else None
+
+
+async def patch_together(client: protocol.Client, patch: PatchStored) -> protocol.StoredObject[Any]:
+    """Make a patch like ``Client.patch_stored``, in one commit with others that begin at the same time if possible."""
+    server = offered(client)
+    if server is None:
+        return await client.patch_stored(
+            patch.kind, patch.name, patch=patch.patch, namespace=patch.namespace, subresource=patch.subresource
+        )
+    try:
+        (stored,) = await server.commit([patch])
+    except errors.CommitRefusedError as error:
+        raise error.refusal from None
+    return cast("protocol.StoredObject[Any]", stored)

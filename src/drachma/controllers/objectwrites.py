@@ -12,8 +12,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from drachma import errors
 from drachma.api import meta, pod
-from drachma.client import Client, patches, protocol
-from drachma.runtime import Informer, cache
+from drachma.client import Client, patches, protocol, transactions
+from drachma.runtime import Informer, cache, events
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
@@ -21,10 +21,14 @@ ObjectT = TypeVar("ObjectT", bound=meta.Object)
 class Writer(Generic[ObjectT]):
     """Updates objects of one kind. Its informer observes every update."""
 
-    def __init__(self, client: Client, informer: Informer[ObjectT]) -> None:
-        """Have the informer keep documents; it must not have listed yet."""
+    def __init__(self, client: Client, informer: Informer[ObjectT], *, recorder: events.Recorder | None = None) -> None:
+        """Have the informer keep documents; it must not have listed yet.
+
+        New events of ``recorder``, which the controller records before an update, are written with the update.
+        """
         informer.keep_documents()
         self._client: Final = client
+        self._recorder: Final = recorder
         self._informer: Final = informer
 
     def document(self, subject: ObjectT, *, only_if_unchanged: bool = False) -> protocol.Document:
@@ -45,8 +49,11 @@ class Writer(Generic[ObjectT]):
 
     async def replace(self, document: protocol.Document, *, subresource: str = "") -> ObjectT:
         """Write a whole document. Return the stored object."""
-        written_document = await self._client.update_document(self._informer.target, document, subresource=subresource)
-        return self._informer.observe(written_document)
+        kind = self._informer.target
+        if self._recorder is None:
+            return self._informer.observe(await self._client.update_document(kind, document, subresource=subresource))
+        change = transactions.UpdateDocument(kind, document, subresource)
+        return self._informer.observe(await self._recorder.write(change))
 
     async def update(self, subject: ObjectT, change: Mapping[str, Any], *, only_if_unchanged: bool = False) -> ObjectT:
         """Change fields as a merge patch does. Return the stored object. Raises like document()."""

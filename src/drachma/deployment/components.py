@@ -8,15 +8,20 @@ for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from drachma.client import target
 from drachma.controllers import descriptors
 from drachma.queueing.configuration import frameworks
+from drachma.simulate import clusterstate
 
 PORT: Final = 10443
 """Port of the status page of every component."""
+
+DASHBOARD_PORT: Final = 8443
+WEBHOOK_PORT: Final = 9443
 
 _READ: Final = ("get", "list", "watch")
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -29,6 +34,24 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...]
     resources: tuple[str, ...]
     verbs: tuple[str, ...] = _READ
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True):
+    """A port that a component serves HTTPS on, and the Service in front of it."""
+
+    name: str
+    number: int
+    keeps_clients: bool = False
+    """True if the Service sends all requests of a client to the same pod."""
+
+
+class Mount(msgspec.Struct, frozen=True, kw_only=True):
+    """A Secret or a ConfigMap that a container sees as a read-only folder."""
+
+    name: str
+    path: str
+    secret: str = ""
+    config_map: str = ""
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +67,15 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     """ClusterRoles of the cluster that it is bound to."""
     rules: tuple[Rule, ...] = ()
     """Permissions beyond these roles."""
+    port: Port | None = None
+    """Port for other programs than probes and Prometheus."""
+    has_status_page: bool = True
+    """False for a component whose own port answers probes, and which has no metrics."""
+    mounts: tuple[Mount, ...] = ()
+    documents: tuple[dict[str, Any], ...] = ()
+    """Objects beyond those that every component has."""
+    is_critical: bool = True
+    """True if pods of the cluster depend on it, so that it goes before them."""
 
 
 def scheduler(name: str, *, has_neighbours: bool = False) -> Component:
@@ -86,6 +118,85 @@ def exporter() -> Component:
         rules=(
             Rule(groups=("resource.k8s.io",), resources=kinds),
             Rule(groups=("",), resources=("pods",)),
+            Rule(groups=(_KUEUE,), resources=("clusterqueues",)),
+        ),
+    )
+
+
+class Proxy(msgspec.Struct, frozen=True, kw_only=True):
+    """A proxy that names the users of the dashboard in a header, and the networks that it is believed from."""
+
+    user_header: str
+    groups_header: str = ""
+    networks: tuple[str, ...]
+
+
+def dashboard(*, public_url: str = "", certificate_secret: str = "", proxy: Proxy | None = None) -> Component:
+    """Return the dashboard, whose account has no permissions: it reads with the tokens of its users.
+
+    Its certificate is that of a Secret, or one of its own. Only with a ``proxy`` that names users may it impersonate
+    them.
+    """
+    folder = "/certificates" if certificate_secret else "/tmp/certificates"
+    arguments = ["dashboard", f"--listen=0.0.0.0:{DASHBOARD_PORT}", f"--certificates={folder}"]
+    if public_url:
+        arguments.append(f"--public-url={public_url}")
+    if proxy is not None:
+        arguments.append(f"--proxy-user-header={proxy.user_header}")
+        if proxy.groups_header:
+            arguments.append(f"--proxy-groups-header={proxy.groups_header}")
+        arguments += [f"--trusted-proxy={network}" for network in proxy.networks]
+    impersonation = Rule(groups=("",), resources=("groups", "users"), verbs=("impersonate",))
+    mount = Mount(name="certificates", secret=certificate_secret, path=folder)
+    return Component(
+        name="dashboard",
+        arguments=tuple(arguments),
+        lease="",
+        rules=(impersonation,) if proxy is not None else (),
+        # Sessions are in the memory of a pod.
+        port=Port(name="https", number=DASHBOARD_PORT, keeps_clients=True),
+        has_status_page=False,
+        mounts=(mount,) if certificate_secret else (),
+        is_critical=False,
+    )
+
+
+def _rules_of_simulations() -> Iterator[Rule]:
+    """Yield the rules to read everything that placing pods depends on."""
+    resources = [target.of(kind) for kind in clusterstate.KINDS]
+    for group in sorted({each.group for each in resources}):
+        yield Rule(groups=(group,), resources=tuple(sorted(each.plural for each in resources if each.group == group)))
+
+
+def autoscaler(*, command: str, node_groups: str = "", namespace: str = "drachma-system") -> Component:
+    """Return the autoscaler, which runs a command to add and remove machines.
+
+    Node groups are the text of a file. Without it, a ConfigMap ``drachma-autoscaler`` with ``groups.yaml`` must exist.
+    """
+    name = "drachma-autoscaler"
+    documents = (
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace},
+            "data": {"groups.yaml": node_groups},
+        },
+    )
+    return Component(
+        name="autoscaler",
+        arguments=("autoscaler", "--node-groups=/node-groups/groups.yaml", f"--command={command}"),
+        lease=name,
+        mounts=(Mount(name="node-groups", path="/node-groups", config_map=name),),
+        documents=documents if node_groups else (),
+        rules=(
+            *_rules_of_simulations(),
+            Rule(groups=("",), resources=("nodes",), verbs=("patch",)),
+            Rule(groups=("",), resources=("pods/eviction",), verbs=("create",)),
+            Rule(groups=("",), resources=("pods/status",), verbs=("patch",)),
+            Rule(groups=("",), resources=("podtemplates",), verbs=("get",)),
+            Rule(groups=("autoscaling.x-k8s.io",), resources=("provisioningrequests",)),
+            Rule(groups=("autoscaling.x-k8s.io",), resources=("provisioningrequests/status",), verbs=("patch",)),
+            Rule(groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
         ),
     )
 
@@ -101,11 +212,35 @@ def _rules_of_jobs() -> Iterator[Rule]:
         yield Rule(groups=(group,), resources=tuple(parts), verbs=("get", "patch", "update"))
 
 
-def queueing() -> Component:
-    """Return the queues, instead of Kueue's controller: they wait for its lease, so that only one of both admits."""
+class Webhooks(msgspec.Struct, frozen=True, kw_only=True):
+    """Kueue's webhooks: the Secret of their certificate, and the objects that have the API server call them."""
+
+    secret: str
+    """Secret with ``tls.crt``, ``tls.key`` and ``ca.crt``."""
+    service: str
+    """Service as the option ``--webhook-service`` names it."""
+    documents: tuple[dict[str, Any], ...]
+
+
+def queueing(webhooks: Webhooks | None = None) -> Component:
+    """Return the queues, instead of Kueue's controller: they wait for its lease, so that only one of both admits.
+
+    All replicas answer webhooks, also those that do not lead.
+    """
+    arguments: tuple[str, ...] = ("queueing",)
+    if webhooks is not None:
+        arguments = (
+            *arguments,
+            f"--webhooks=0.0.0.0:{WEBHOOK_PORT}",
+            f"--webhook-service={webhooks.service}",
+            "--webhook-certificates=/certificates",
+        )
     return Component(
         name="queueing",
-        arguments=("queueing",),
+        arguments=arguments,
+        port=Port(name="webhooks", number=WEBHOOK_PORT) if webhooks is not None else None,
+        mounts=(Mount(name="certificates", path="/certificates", secret=webhooks.secret),) if webhooks else (),
+        documents=webhooks.documents if webhooks is not None else (),
         lease="c1f6bfd2.kueue.x-k8s.io",
         lease_namespace="kueue-system",
         rules=(
@@ -122,7 +257,7 @@ def queueing() -> Component:
             Rule(groups=("apps",), resources=("deployments", "replicasets", "statefulsets")),
             Rule(groups=("node.k8s.io",), resources=("runtimeclasses",)),
             Rule(groups=("resource.k8s.io",), resources=("*",)),
-            Rule(groups=("scheduling.k8s.io",), resources=("priorityclasses",)),
+            Rule(groups=("scheduling.k8s.io",), resources=("podgroups", "priorityclasses")),
             Rule(groups=("apiextensions.k8s.io",), resources=("customresourcedefinitions",)),
         ),
     )

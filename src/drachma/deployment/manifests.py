@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from drachma.deployment.components import PORT, Component, Rule
+from drachma.deployment.components import PORT, Component, Mount, Port, Rule
 
 Document = dict[str, Any]
 
@@ -49,12 +49,17 @@ def _component(component: Component, settings: Settings) -> Iterator[Document]:
             "rules": [_rule(each) for each in component.rules],
         }
         yield _cluster_binding(component, settings, role=name)
-    # The status page has the API server decide who may read metrics.
-    yield _cluster_binding(component, settings, role="system:auth-delegator")
-    yield _binding(component, settings, role=_AUTHENTICATION_READER, namespace="kube-system")
+    if component.has_status_page:
+        # The status page has the API server decide who may read metrics.
+        yield _cluster_binding(component, settings, role="system:auth-delegator")
+        yield _binding(component, settings, role=_AUTHENTICATION_READER, namespace="kube-system")
     if component.lease:
         yield from _lease_permissions(component, settings)
+    for document in component.documents:
+        yield {**document, "metadata": {**document["metadata"], "labels": _labels(component)}}
     yield _deployment(component, settings)
+    if component.port is not None:
+        yield _service(component, settings, port=component.port)
     yield _disruption_budget(component, settings)
     yield _network_policy(component, settings)
 
@@ -139,7 +144,7 @@ def _pod(component: Component, settings: Settings) -> Document:
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {
         "serviceAccountName": _full_name(component),
-        "priorityClassName": "system-cluster-critical",
+        **({"priorityClassName": "system-cluster-critical"} if component.is_critical else {}),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _USER,
@@ -148,12 +153,21 @@ def _pod(component: Component, settings: Settings) -> Document:
         },
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
         "containers": [_container(component, settings)],
-        "volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}}],
+        "volumes": [
+            {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+            *map(_volume, component.mounts),
+        ],
     }
 
 
+def _volume(mount: Mount) -> Document:
+    if mount.secret:
+        return {"name": mount.name, "secret": {"secretName": mount.secret}}
+    return {"name": mount.name, "configMap": {"name": mount.config_map}}
+
+
 def _container(component: Component, settings: Settings) -> Document:
-    own = [f"--secure-address=0.0.0.0:{PORT}"]
+    own = [f"--secure-address=0.0.0.0:{PORT}"] if component.has_status_page else []
     if component.lease:
         own = [
             f"--leader-elect-resource-name={component.lease}",
@@ -164,9 +178,9 @@ def _container(component: Component, settings: Settings) -> Document:
         "name": component.name,
         "image": settings.image,
         "args": [*component.arguments, *own],
-        "ports": [{"name": "status", "containerPort": PORT}],
-        "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10, "failureThreshold": 6},
-        "readinessProbe": _probe("/readyz"),
+        "ports": [{"name": name, "containerPort": number} for name, number in _ports(component).items()],
+        "livenessProbe": {**_probe(component, "/livez"), "initialDelaySeconds": 10, "failureThreshold": 6},
+        "readinessProbe": _probe(component, "/readyz"),
         "resources": {
             "requests": {"cpu": settings.cpu, "memory": settings.memory},
             "limits": {"memory": "2Gi"},
@@ -176,12 +190,34 @@ def _container(component: Component, settings: Settings) -> Document:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "tmp", "mountPath": "/tmp"},
+            *({"name": each.name, "mountPath": each.path, "readOnly": True} for each in component.mounts),
+        ],
     }
 
 
-def _probe(path: str) -> Document:
-    return {"httpGet": {"path": path, "port": "status", "scheme": "HTTPS"}, "periodSeconds": 10, "timeoutSeconds": 5}
+def _ports(component: Component) -> dict[str, int]:
+    status = {"status": PORT} if component.has_status_page else {}
+    return {**status, **({component.port.name: component.port.number} if component.port is not None else {})}
+
+
+def _probe(component: Component, path: str) -> Document:
+    action = {"path": path, "port": next(iter(_ports(component))), "scheme": "HTTPS"}
+    return {"httpGet": action, "periodSeconds": 10, "timeoutSeconds": 5}
+
+
+def _service(component: Component, settings: Settings, *, port: Port) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(component, settings),
+        "spec": {
+            "selector": _labels(component),
+            **({"sessionAffinity": "ClientIP"} if port.keeps_clients else {}),
+            "ports": [{"name": port.name, "port": 443, "targetPort": port.name}],
+        },
+    }
 
 
 def _disruption_budget(component: Component, settings: Settings) -> Document:
@@ -201,6 +237,6 @@ def _network_policy(component: Component, settings: Settings) -> Document:
         "spec": {
             "podSelector": {"matchLabels": _labels(component)},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
+            "ingress": [{"ports": [{"port": number, "protocol": "TCP"} for number in _ports(component).values()]}],
         },
     }

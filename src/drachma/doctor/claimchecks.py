@@ -17,6 +17,7 @@ from drachma.doctor import finding
 from drachma.doctor.cluster import Cluster
 from drachma.doctor.finding import Finding, Severity
 
+_RUNNING: Final = "Running"
 SETTLING_SECONDS: Final = 120.0
 """Time that controllers have to clean up."""
 
@@ -163,6 +164,15 @@ def _missing(cluster: Cluster) -> Iterator[Finding]:
             reference = podclaims.refer(pod, entry)
             if isinstance(reference, podclaims.Named) and (namespace, reference.name) not in claims:
                 problem = f"ResourceClaim {reference.name}"
+                if pod.status.phase == _RUNNING:
+                    yield Finding(
+                        check="pod-claim-missing",
+                        severity=Severity.CRITICAL,
+                        subject=finding.subject_of(pod),
+                        message=f"runs with devices of {problem}, which was removed, so other pods may be given them",
+                        advice=f"kubectl delete pod {pod.metadata.name} -n {namespace}",
+                    )
+                    continue
             elif isinstance(reference, podclaims.Missing) and template and (namespace, template) not in templates:
                 problem = f"ResourceClaimTemplate {template}"
             else:

@@ -22,8 +22,9 @@ from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourceslice import Device, ResourceSlice
 from drachma.claims import conditions, identity, taints
 from drachma.doctor import selection
-from drachma.exporter import series
+from drachma.exporter import fragmentation, queuecensus, series
 from drachma.exporter.series import Metric
+from drachma.queueing.kinds.clusterqueue import ClusterQueue
 
 ALLOCATED: Final = "allocated"
 FREE: Final = "free"
@@ -59,6 +60,7 @@ class Objects(msgspec.Struct, frozen=True, kw_only=True):
     classes: Sequence[DeviceClass] = ()
     rules: Sequence[DeviceTaintRule] = ()
     pods: Sequence[Pod] = ()
+    queues: Sequence[ClusterQueue] = ()
 
 
 class _PublishedDevice(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +92,10 @@ class Census:
             self._classes(devices, objects.classes),
             self._taints(devices),
             self._incomplete(objects.slices),
+            self._unusable(devices, objects),
             *_claim_metrics(objects.claims, now=now, limit=self._limits.names),
             *_pending_pod_metrics(objects.pods, now=now, limit=self._limits.names),
+            *queuecensus.metrics(objects.queues, limit=self._limits.names),
         ]
 
     def _devices(self, devices: Sequence[_PublishedDevice]) -> Metric:
@@ -143,6 +147,24 @@ class Census:
             help="Pools with fewer slices than they announce; no device of them is allocated.",
             labels=("driver",),
             samples=samples,
+        )
+
+    def _unusable(self, devices: Sequence[_PublishedDevice], objects: Objects) -> Metric:
+        free = [
+            fragmentation.FreeDevice(each.id.driver, each.node, each.kind, each.device)
+            for each in devices
+            if each.state == FREE
+        ]
+        counts = fragmentation.unusable_devices(free, objects.claims, objects.classes)
+        drivers = self._known(counts)
+        samples: Counter[tuple[str, ...]] = Counter()
+        for driver, count in counts.items():
+            samples[series.bounded(driver, drivers),] += count
+        return Metric(
+            name="drachma_unusable_free_devices",
+            help="Free devices that no claim of the shapes that exist in the cluster could use where they are.",
+            labels=("driver",),
+            samples=dict(samples),
         )
 
     def _known(self, values: Iterable[str]) -> frozenset[str]:

@@ -13,9 +13,22 @@ from drachma.api.devicetaintrule import DeviceTaintRule
 from drachma.api.pod import Pod
 from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourceslice import ResourceSlice
+from drachma.client import target
 from drachma.exporter.census import Census, Objects
 from drachma.exporter.series import Metric
+from drachma.queueing.kinds.clusterqueue import ClusterQueue
 from drachma.runtime import Surroundings
+
+_CLUSTER_QUEUES: Final = target.Target(
+    group="kueue.x-k8s.io",
+    versions=("v1beta2",),
+    plural="clusterqueues",
+    kind="ClusterQueue",
+    namespaced=False,
+    model=ClusterQueue,
+    is_optional=True,
+)
+"""Clusters without queues have no such kind."""
 
 _DURATION: Final = "drachma_exporter_census_duration_seconds"
 
@@ -34,6 +47,7 @@ class Exporter(registry.Collector):
         self._classes: Final = surroundings.informers.of(DeviceClass).cache
         self._rules: Final = surroundings.informers.of(DeviceTaintRule).cache
         self._pods: Final = surroundings.informers.of(Pod).cache
+        self._queues: Final = surroundings.informers.of(_CLUSTER_QUEUES).cache
         self._metrics: list[Metric] = []
         self._duration = 0.0
         surroundings.registry.register(self)
@@ -63,6 +77,7 @@ class Exporter(registry.Collector):
             classes=tuple(self._classes),
             rules=tuple(self._rules),
             pods=tuple(self._pods),
+            queues=tuple(self._queues),
         )
         self._metrics = await asyncio.to_thread(self._census.metrics, objects, now=self._clock.utc())
         self._duration = self._clock.monotonic() - began

@@ -7,6 +7,7 @@ may be left unread for longer, because nothing is buffered for them.
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
@@ -28,8 +29,9 @@ class _Connection(httpconnection.HttpConnection):
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, application: Any, budget: budgets.Budget) -> None:
+    def __init__(self, application: Any, budget: budgets.Budget, context: ssl.SSLContext | None) -> None:
         self._application: Final = application
+        self._context: Final = context
         self._budget: Final = budget
         super().__init__(
             uvicorn.Config(
@@ -51,8 +53,13 @@ class _Server(uvicorn.Server):
         """Listen on sockets, within limits that uvicorn does not have."""
         self.servers = []
         for opened in sockets or ():
-            limits = self._budget.limits
-            one = listener.Listener(opened, self._make_protocol, context=None, limits=limits, budget=self._budget)
+            one = listener.Listener(
+                opened,
+                self._make_protocol,
+                context=self._context,
+                limits=self._budget.limits,
+                budget=self._budget,
+            )
             self.servers.append(one)  # type: ignore[arg-type]
         self.started = True
 
@@ -67,10 +74,17 @@ class _Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def serving(
-    application: Any, opened: socket.socket, *, budget: budgets.Budget = budgets.PROCESS
+    application: Any,
+    opened: socket.socket,
+    *,
+    context: ssl.SSLContext | None = None,
+    budget: budgets.Budget = budgets.PROCESS,
 ) -> AsyncIterator[None]:
-    """Serve an ASGI application on an open socket while the block lasts, and close the socket at the end."""
-    server = _Server(application, budget)
+    """Serve an ASGI application on an open socket while the block lasts, and close the socket at the end.
+
+    With a ``context`` it is served over HTTPS.
+    """
+    server = _Server(application, budget, context)
     # Clients that connect before the server accepts wait in the queue of the socket.
     opened.listen(listener.BACKLOG)
     task = asyncio.create_task(server.serve(sockets=[opened]), name="dashboard")

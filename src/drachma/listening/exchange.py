@@ -67,12 +67,12 @@ class Exchange:
         "_head",
         "_is_chunked",
         "_is_head_request",
-        "_is_started",
         "_unsent",
         "_waiter",
         "has_more",
         "is_complete",
         "is_disconnected",
+        "is_started",
         "keeps_alive",
     )
 
@@ -85,12 +85,13 @@ class Exchange:
         self._has_news = False
         self._waiter: asyncio.Future[None] | None = None
         self._head = b""
-        self._is_started = False
         self._is_chunked = False
         self._unsent = 0
         self.keeps_alive = keeps_alive
         self.has_more = True
         """True until the body of the request has arrived."""
+        self.is_started = False
+        """True when a part of the response may have been sent."""
         self.is_complete = False
         self.is_disconnected = False
 
@@ -134,7 +135,7 @@ class Exchange:
             return
         if not problem:
             _log.error("%s %s: the application did not complete its response", scope["method"], scope["path"])
-        if self._is_started:
+        if self.is_started:
             self._connection.transport.close()
             return
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE})
@@ -180,9 +181,9 @@ class Exchange:
             await connection.drain()
         if self.is_disconnected:
             return
-        if message["type"] == "http.response.start" and not self._is_started:
+        if message["type"] == "http.response.start" and not self.is_started:
             self._begin(message["status"], message.get("headers", ()))
-        elif message["type"] == "http.response.body" and self._is_started and not self.is_complete:
+        elif message["type"] == "http.response.body" and self.is_started and not self.is_complete:
             self._continue(message.get("body", b""), has_more=message.get("more_body", False))
         else:
             raise RuntimeError(f"unexpected message {message['type']!r} of the application")
@@ -193,9 +194,9 @@ class Exchange:
         ``headers`` have neither ``content-length`` nor ``connection``.
         """
         connection = self._connection
-        if connection.is_write_paused or self._is_started:
+        if connection.is_write_paused or self.is_started:
             return False
-        self._is_started = True
+        self.is_started = True
         self._awaits_continue = False
         if self.is_disconnected:
             return True
@@ -233,7 +234,7 @@ class Exchange:
         lines.append(b"\r\n")
         self._unsent = 0 if self._is_chunked or self._is_head_request else length or 0
         self._head = b"".join(lines)
-        self._is_started = True
+        self.is_started = True
         self._awaits_continue = False
 
     def _continue(self, body: bytes, *, has_more: bool) -> None:

@@ -2,9 +2,13 @@
 
 A connection has at most one request under way; others that the client has sent already wait, and nothing more is read.
 An application is started when all bytes that have arrived are parsed, so a short request has its whole body by then.
+
+A request that is not valid HTTP ends the connection: requests before it are answered, then it is refused, and nothing
+after it is read. Trailers of a body are dropped, because a header that comes after authentication must not count.
 """
 
 import asyncio
+import http
 import logging
 import urllib.parse
 from collections import deque
@@ -14,7 +18,7 @@ import httptools
 from uvicorn.server import ServerState
 
 from drachma.listening import budget as budgets
-from drachma.listening import guard
+from drachma.listening import guard, requesthead
 from drachma.listening import limits as limiting
 from drachma.listening.exchange import EXCHANGE, Application, Exchange, Scope, write_lines
 
@@ -24,10 +28,13 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 _MOST_UNREAD: Final = 64 * 1024
 """Bytes of a body that wait for the application; no more is read until it has taken them."""
 
-_INVALID: Final = (
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 30\r\n"
-    b"connection: close\r\n\r\nInvalid HTTP request received."
-)
+_FRAMING_SHARE: Final = 8
+"""Bytes of framing that each byte of a body brings along: a chunk of one byte has five."""
+
+_HEADER_BYTES: Final = 128
+"""Memory that a header takes in addition to its text."""
+
+_INVALID: Final = 400
 
 
 class HttpConnection(asyncio.Protocol):
@@ -36,7 +43,7 @@ class HttpConnection(asyncio.Protocol):
     def __init__(
         self, application: Application, state: ServerState, *, slot: budgets.Slot, limits: limiting.Limits
     ) -> None:
-        """``state`` is that of the server, which closes its connections when it stops."""
+        """``state`` belongs to the server, which closes its connections when it stops."""
         self.loop: Final = asyncio.get_running_loop()
         self.transport: Any = None
         self.guard: guard.Guard
@@ -66,7 +73,12 @@ class HttpConnection(asyncio.Protocol):
         self._is_in_head = False
         self._owes_body = False
         """Whether the rest of a body is waited for."""
-        self._head_bytes = 0
+        self._framing_bytes = 0
+        """Bytes of the request that are not its body, beyond those that its body excuses."""
+        self._is_deaf = False
+        """True when nothing more of the client is read, because it would not be HTTP."""
+        self._refusal: int | None = None
+        """Status code for the request that is not valid, once those before it are answered."""
         self._idle_since = 0.0
         self._idle_timer: asyncio.TimerHandle | None = None
         self._url = b""
@@ -151,21 +163,25 @@ class HttpConnection(asyncio.Protocol):
     # Requests
 
     def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        if self._framing_bytes > self._limits.head_bytes:
+            self.guard.give_up()
+            return
+        self._framing_bytes += len(data)
         if self._is_in_head or not self.is_receiving:
-            self._head_bytes += len(data)
-            if self._head_bytes > self._limits.head_bytes:
+            size = self._framing_bytes
+            if size > self._limits.head_bytes or not self._slot.hold(size + _HEADER_BYTES * len(self._headers)):
                 self.guard.give_up()
                 return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # The application decides about upgrades.
-            pass
+            # The application decides about upgrades. What follows is not HTTP, even if it declines.
+            self._is_deaf = True
         except httptools.HttpParserError:
             _log.warning("a client sent an invalid HTTP request")
-            self.transport.write(_INVALID)
-            self.transport.close()
-            return
+            self._refuse()
         if self._fresh is not None:
             self._start(*self._fresh)
             self._fresh = None
@@ -175,6 +191,36 @@ class HttpConnection(asyncio.Protocol):
         elif self.is_receiving and not self._is_in_head:
             self._owes_body = True
             self.guard.wait()
+
+    def _refuse(self) -> None:
+        """Answer the request that is not valid after those before it, and read nothing more."""
+        self._is_deaf = True
+        self._refusal = self._refusal or _INVALID
+        exchange = self.exchange
+        if self.is_receiving and not self._is_in_head and exchange is not None and not exchange.is_complete:
+            # The head was valid and the body is not: nobody answers this exchange any more.
+            self._answering -= 1
+            exchange.disconnect()
+            if self._pipeline and self._pipeline[-1][0] is exchange:
+                self._pipeline.pop()
+            if self._fresh is not None and self._fresh[0] is exchange:
+                self._fresh = None
+            if exchange.is_started:
+                self.transport.close()
+                return
+        self.is_receiving = False
+        if self._answering:
+            self.pause_reading()
+        else:
+            self._write_refusal(self._refusal)
+
+    def _write_refusal(self, code: int) -> None:
+        text = b"Invalid HTTP request received." if code == _INVALID else http.HTTPStatus(code).phrase.encode()
+        self.transport.write(
+            b"HTTP/1.1 %d %b\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%b" % (code, http.HTTPStatus(code).phrase.encode(), len(text), text)
+        )
+        self.transport.close()
 
     def on_message_begin(self) -> None:
         self.is_receiving = self._is_in_head = True
@@ -186,26 +232,36 @@ class HttpConnection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._is_in_head:
+            return
+        if len(self._headers) >= requesthead.MOST_HEADERS:
+            self._refusal = 431
+            raise ValueError(f"a request with more than {requesthead.MOST_HEADERS} headers")
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
             self._awaits_continue = True
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        self._answering += 1
-        self._is_in_head = False
-        self._head_bytes = 0
-        self.guard.work()
         parser = self._parser
         method = parser.get_method().decode("ascii")
         version = parser.get_http_version()
-        raw_path, query = _split(self._url)
+        asks_for_upgrade = parser.should_upgrade()
+        self._refusal = requesthead.refusal(version, self._headers, asks_for_upgrade=asks_for_upgrade)
+        if self._refusal is not None:
+            raise ValueError(f"a request that gets status code {self._refusal}")
+        raw_path, query = requesthead.split_target(self._url)
         path = raw_path.decode("ascii")
+        self._answering += 1
+        self._is_in_head = False
+        self._framing_bytes = 0
+        self._slot.hold(0)
+        self.guard.work()
         previous = self.exchange
         exchange = self.exchange = Exchange(
             self,
             is_head=method == "HEAD",
-            keeps_alive=version != "1.0" and parser.should_keep_alive(),
+            keeps_alive=version != "1.0" and parser.should_keep_alive() and not asks_for_upgrade,
             awaits_continue=self._awaits_continue,
         )
         scope = {
@@ -223,7 +279,7 @@ class HttpConnection(asyncio.Protocol):
             EXCHANGE: exchange,
             **self._addresses,
         }
-        if parser.should_upgrade():
+        if asks_for_upgrade:
             self.offer_upgrade(scope)
         if previous is None or previous.is_complete:
             self._fresh = exchange, scope
@@ -236,6 +292,7 @@ class HttpConnection(asyncio.Protocol):
         """Add to the scope what the application needs to accept another protocol, if there is anything."""
 
     def on_body(self, body: bytes) -> None:
+        self._framing_bytes = max(0, self._framing_bytes - (1 + _FRAMING_SHARE) * len(body))
         exchange = self.exchange
         if exchange is None or exchange.is_complete:
             return
@@ -281,9 +338,12 @@ class HttpConnection(asyncio.Protocol):
         self._state.total_requests += 1
         if self.transport.is_closing():
             return
+        if self._refusal is not None and not self._answering:
+            self._write_refusal(self._refusal)
+            return
         if self._pipeline:
             self._start(*self._pipeline.popleft())
-            if self._pipeline:
+            if self._pipeline or self._is_deaf:
                 return
         elif not self._answering:
             self._idle_since = self.loop.time()
@@ -301,17 +361,6 @@ class HttpConnection(asyncio.Protocol):
             self.transport.close()
         else:
             self._idle_timer = self.loop.call_later(seconds, self._check_idle)
-
-
-def _split(url: bytes) -> tuple[bytes, bytes]:
-    """Return path and query of a request target."""
-    if url.startswith(b"/") and b"#" not in url:
-        path, _, query = url.partition(b"?")
-        return path, query
-    parsed = httptools.parse_url(url)
-    if parsed.path is None:
-        raise ValueError("the target of the request has no path")
-    return parsed.path, parsed.query or b""
 
 
 def _address(name: Any) -> tuple[str, int] | None:

@@ -16,6 +16,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Time for the head of a request, from the connection or from its first byte."""
     head_bytes: int = 1 << 20
     """Size of the head of a request."""
+    all_heads_bytes: int = 64 << 20
+    """Memory of incomplete heads of all connections, except short ones."""
     idle_seconds: float = 120.0
     """Time that a connection stays open between two requests."""
     body_seconds: float = 30.0

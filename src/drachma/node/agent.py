@@ -123,6 +123,7 @@ class Agent:
             "" if address is None else address.host,
             # Containers that really run use the network of their machine.
             common=address.pods if address is not None and runtime.has_files else "",
+            families=() if address is None else address.families,
         )
         self._setups: PodSetups | None = None
         if files is not None and runtime.has_files:

@@ -1,4 +1,4 @@
-"""Allocations of the claims of a dumped cluster, one after the other, each on the first node where it fits.
+"""Allocations of the claims in files of a cluster, one after the other, each on the first node where it fits.
 
 Called by ``drachma allocate``. A claim that fits counts for later claims. An error of the allocator ends the attempt at
 a claim at once, as in a scheduler. Invalid pools only rule out their node.
@@ -15,7 +15,7 @@ from drachma import allocator, errors
 from drachma.allocator import explanation, placement, selectors
 from drachma.allocator.explanation import survey
 from drachma.api import deviceclass, gates, resourceclaim
-from drachma.offline import clusterdump
+from drachma.offline import claimfiles
 from drachma.validation import authorization, context
 
 _MOST_GROUPS: Final = 5
@@ -43,24 +43,24 @@ class ClaimAllocator:
     """Allocates the claims of a cluster."""
 
     def __init__(
-        self, dump: clusterdump.ClusterDump, enabled: gates.Gates, *, node: str | None, next_to: Sequence[str] = ()
+        self, files: claimfiles.ClaimFiles, enabled: gates.Gates, *, node: str | None, next_to: Sequence[str] = ()
     ) -> None:
         """Try only ``node`` if it is given. Raises DecodeError if it is not in the cluster.
 
         ``next_to`` are allocated claims: only nodes on which they can be used are tried.
         """
-        self._dump = dump
+        self._files = files
         self._gates = enabled
-        self._nodes = _nodes_for_claims(_nodes(dump, node), dump, next_to)
+        self._nodes = _nodes_for_claims(_nodes(files, node), files, next_to)
         features = allocator.Features.of(enabled)
         self._state = allocator.AllocatedState(
-            (claim.defaulted for claim in dump.claims.values()), consumable_capacity=features.consumable_capacity
+            (claim.defaulted for claim in files.claims.values()), consumable_capacity=features.consumable_capacity
         )
         self._claim = ""
         self._shares = 0
         self._allocator = allocator.Allocator(
-            dump.catalog(enabled),
-            classes=allocator.Classes(dump.of(deviceclass.DeviceClass)),
+            files.catalog(enabled),
+            classes=allocator.Classes(files.of(deviceclass.DeviceClass)),
             allocated=self._state,
             compiler=selectors.SelectorCompiler(features),
             features=features,
@@ -73,7 +73,7 @@ class ClaimAllocator:
 
     def allocate_together(self, names: Sequence[str], *, explain: bool) -> list[ClaimAllocation]:
         """Try the claims of a pod on one node after the other. If they do not fit together, return one answer."""
-        claims = [self._dump.claims[name] for name in names]
+        claims = [self._files.claims[name] for name in names]
         defaulted_claims = [claim.defaulted for claim in claims]
         self._claim = names[0]
         subject = f"claim {names[0]}" if len(names) == 1 else f"claims {', '.join(names)} together"
@@ -117,7 +117,7 @@ class ClaimAllocator:
             now=datetime.now(UTC),
             gates=self._gates,
             api_version="resource.k8s.io/v1",
-            namespace_labels=self._dump.namespace_labels(claim.metadata.namespace),
+            namespace_labels=self._files.namespace_labels(claim.metadata.namespace),
         )
         return "; ".join(map(str, authorization.check_admin_access(claim.spec.devices, request)))
 
@@ -146,8 +146,8 @@ class ClaimAllocator:
         return str(uuid.uuid5(_SHARES, f"{self._claim}/{self._shares}"))
 
 
-def _nodes(dump: clusterdump.ClusterDump, name: str | None) -> list[allocator.Node]:
-    nodes = dump.nodes()
+def _nodes(files: claimfiles.ClaimFiles, name: str | None) -> list[allocator.Node]:
+    nodes = files.nodes()
     if name is None:
         # Without any name, devices for all nodes can still be allocated.
         return list(nodes.values()) or [allocator.Node("")]
@@ -159,11 +159,11 @@ def _nodes(dump: clusterdump.ClusterDump, name: str | None) -> list[allocator.No
 
 
 def _nodes_for_claims(
-    nodes: list[allocator.Node], dump: clusterdump.ClusterDump, next_to: Sequence[str]
+    nodes: list[allocator.Node], files: claimfiles.ClaimFiles, next_to: Sequence[str]
 ) -> list[allocator.Node]:
     """Return the nodes on which the devices of these claims can be used. Raises DecodeError if there are none."""
     for name in next_to:
-        allocation = dump.claims[name].defaulted.status.allocation
+        allocation = files.claims[name].defaulted.status.allocation
         if allocation is not None and allocation.node_selector is not None:
             usable = placement.Placement(None, all_nodes=None, selector=allocation.node_selector)
             nodes = [each for each in nodes if usable.covers(each)]

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, gates, meta, pod, podgroup, scheme
+from drachma.api import codec, defaults, gates, meta, pod, podgroup, resourcequota, scheme
 from drachma.claims import identity
 from drachma.offline import manifestfiles, objectfiles, workloadpods
 from drachma.server import status
@@ -24,6 +24,7 @@ from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
 
 _PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
+_QUOTA: Final = ("v1", "ResourceQuota")
 _SYSTEM_PRIORITIES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
@@ -35,6 +36,8 @@ class ClusterFiles(NamedTuple):
     problems: tuple[str, ...]
     held: Mapping[str, str] = {}
     """Workloads whose pods do not come because they get no quota, with the reasons."""
+    quotas: tuple[resourcequota.ResourceQuota, ...] = ()
+    """Quotas of namespaces."""
 
 
 class QueueHolds(NamedTuple):
@@ -100,6 +103,7 @@ class _Reader:
         self._workloads: list[manifestfiles.Source] = []
         self._queued: list[manifestfiles.Source] = []
         self._groups: list[NodeGroup] = []
+        self._quotas: list[resourcequota.ResourceQuota] = []
         self._priorities = dict(_SYSTEM_PRIORITIES)
         self._default_priority = 0
         self._sources: list[manifestfiles.Source] = []
@@ -128,6 +132,10 @@ class _Reader:
             self._groups.append(nodegroup.read(document))
         elif (api_version.partition("/")[0], kind) == _PRIORITY_CLASS:
             self._take_priority(document)
+        elif (api_version, kind) == _QUOTA:
+            quota = self._decoded(source)
+            assert isinstance(quota, resourcequota.ResourceQuota), "it has the kind of quotas"
+            self._quotas.append(quota)
         elif _is_relevant(api_version, kind):
             if kind == "Pod" and not (document.get("metadata") or {}).get("uid"):
                 _, namespace, name = workloadpods.identity(document)
@@ -182,7 +190,13 @@ class _Reader:
         self._objects = [
             self._resolve_priority(each) if isinstance(each, podgroup.PodGroup) else each for each in self._objects
         ]
-        return ClusterFiles(ClusterState.of(self._objects), tuple(self._groups), tuple(self.files.problems), self._held)
+        return ClusterFiles(
+            ClusterState.of(self._objects),
+            tuple(self._groups),
+            tuple(self.files.problems),
+            self._held,
+            tuple(self._quotas),
+        )
 
     def _completed_pods(self) -> list[meta.Object]:
         """Return the new pods as a server would store them, with the status that their documents have."""

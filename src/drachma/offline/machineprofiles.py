@@ -1,10 +1,15 @@
-"""Simulated machines by the name of a profile, or by a file that describes one."""
+"""Simulated machines by the name of a profile, or by a file that describes one.
+
+A file has a Node with its slices, or a node group, such as ``drachma nodegroups learn`` writes; and device classes.
+"""
 
 import pathlib
+from typing import Any
 
 from drachma.api import codec
 from drachma.node.simulation import hardware
 from drachma.offline import manifestfiles
+from drachma.simulate import nodegroup
 
 
 def build(profile: str, count: int) -> hardware.Hardware:
@@ -16,7 +21,13 @@ def build(profile: str, count: int) -> hardware.Hardware:
     """
     if profile in hardware.ALL_PROFILES or not pathlib.Path(profile).exists():
         return hardware.build(profile, count)
-    documents = [source.content for source in manifestfiles.read_all([profile])]
+    documents: list[dict[str, Any]] = []
+    for source in manifestfiles.read_all([profile]):
+        if nodegroup.is_node_group(source.content):
+            group = nodegroup.read(source.content)
+            documents += map(codec.encode, (group.node, *group.slices))
+        else:
+            documents.append(source.content)
     for document in documents:
         codec.decode(document)
     return hardware.copies(documents, count)

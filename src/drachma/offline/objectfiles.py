@@ -1,7 +1,7 @@
 """Objects from files: each has a name and a namespace and is given once. Problems name the place in the file.
 
 Everything that commands read about clusters comes through here. The reader decides which objects matter:
-:mod:`drachma.offline.clusterfiles` for whole clusters, :mod:`drachma.offline.clusterdump` for claims and devices,
+:mod:`drachma.offline.clusterfiles` for whole clusters, :mod:`drachma.offline.claimfiles` for claims and devices,
 :mod:`drachma.offline.queueingfiles` for queues. Objects of v1alpha2 are handed over in v1.
 """
 

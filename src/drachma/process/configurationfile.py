@@ -40,9 +40,10 @@ async def follow(path: pathlib.Path, active: ActiveConfiguration, client: Client
     """
     stamp = _stamp(path)
     is_published = False
+    last_problem = ""
 
     async def check() -> None:
-        nonlocal stamp, is_published
+        nonlocal stamp, is_published, last_problem
         now = _stamp(path)
         if now == stamp and is_published:
             return
@@ -52,12 +53,14 @@ async def follow(path: pathlib.Path, active: ActiveConfiguration, client: Client
                 load(path, active)
                 _log.info("configuration %s: %s", path, configurationmap.effect_message(active))
             await _publish(path, client)
-            is_published = True
+            is_published, last_problem = True, ""
         except errors.InvalidValueError as error:
             _log.warning("refused, the previous configuration stays in force: %s", error)
         except (errors.RefusedError, errors.UnreachableError) as error:
             is_published = False
-            _log.warning("configuration %s: not published in a ConfigMap, will try again: %s", path, error)
+            if str(error) != last_problem:
+                _log.warning("configuration %s: not published in a ConfigMap, will try again: %s", path, error)
+            last_problem = str(error)
 
     await controller.every(_SECONDS, check, clock=time, name=f"configuration {path}")
 

@@ -27,7 +27,7 @@ from drachma.node.runtimes.runtimename import RuntimeName
 from drachma.node.simulation import hardware
 from drachma.node.simulation.runtime import Defaults
 from drachma.process import accountcredentials, apiserver, components, hosting, nodeagents
-from drachma.runtime import Credentials, Surroundings, clock
+from drachma.runtime import Credentials, Surroundings, clock, defects
 from drachma.scheduler import Settings
 from drachma.server import inprocess
 from drachma.server.access import authentication
@@ -47,7 +47,7 @@ async def run(
     ``other_metrics`` are those of components in other processes.
     """
     part_registries = [prometheus_client.CollectorRegistry() for _ in parts]
-    metrics = MergedMetrics([*part_registries, *other_metrics])
+    metrics = MergedMetrics([*part_registries, *other_metrics, defects.PROCESS])
     surroundings.registry.register(metrics)
     try:
         async with surroundings.informers as informers, asyncio.TaskGroup() as tasks:
@@ -67,11 +67,18 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Certificate of the server's authority, as PEM."""
     folder: pathlib.Path
     """Folder of the files of nodes and their pods."""
+    families: tuple[str, ...] = ("IPv4",)
+    """IP families of the cluster, the primary one first."""
 
     @classmethod
     def of(cls, host: hosting.Host) -> ServerFacts:
         """Return the facts about a server of this process."""
-        return cls(url=host.url, authority=host.authority, folder=(host.folder / "nodes").absolute())
+        return cls(
+            url=host.url,
+            authority=host.authority,
+            folder=(host.folder / "nodes").absolute(),
+            families=host.application.service_ranges.families,
+        )
 
 
 class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +127,7 @@ class ControlPlane(msgspec.Struct, frozen=True, kw_only=True):
                 simulated=self.simulated_containers,
                 allows_unenforced_security=self.allows_unenforced_security,
                 defaults=self.defaults,
+                families=server.families,
             ),
         )
 

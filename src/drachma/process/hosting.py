@@ -23,7 +23,7 @@ from drachma.api import gates as feature
 from drachma.listening import addresses, budget
 from drachma.listening import limits as ports
 from drachma.process import apiserver, eventloop, nodebootstrap, serverfiles, storekeeping
-from drachma.runtime import KeyPair, clock
+from drachma.runtime import KeyPair, clock, defects
 from drachma.server import extensionauthentication, flowdefaults, rolereconciliation
 from drachma.server.access import certificates, kubeconfig
 from drachma.server.authorisers import modes
@@ -243,6 +243,8 @@ async def _delete_expired_events(application: asgi.Application, *, seconds: floa
         except (errors.StoreError, errors.RequestError) as error:
             # A full disk may have space again later.
             _log.warning("expired events are not deleted: %s", error)
+        except Exception:
+            defects.PROCESS.report("expired events", "not deleted")
         await system_clock.sleep(min(_SWEEP_SECONDS, seconds))
 
 

@@ -24,7 +24,7 @@ _POLL_SECONDS: Final = 0.05
 
 
 def choose_file(context: str, *, environment: Mapping[str, str], home: pathlib.Path) -> pathlib.Path:
-    """Return the file to change: the one that has the context, or the first that exists, or the last that is named."""
+    """Return the file to change: the file with the context, else the first existing file, else the last file named."""
     listed = [pathlib.Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
     candidates = listed or [home / ".kube" / "config"]
     existing = [each for each in candidates if each.exists()]

@@ -1,7 +1,7 @@
 """Clusters of ``drachma up`` on this machine: their folders, and the record that each running one leaves in its folder.
 
-The record outlives its process. A cluster is running if the recorded process is alive and is the one that was recorded,
-which its start time shows.
+The record outlives its process. A cluster is running if the recorded process is alive and has the recorded start
+time.
 """
 
 from __future__ import annotations

@@ -62,6 +62,8 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     """Runs of simulated containers that end by themselves."""
     allows_unenforced_security: bool = False
     """True to run containers whose security context the runtime cannot enforce completely."""
+    families: tuple[str, ...] = ("IPv4",)
+    """IP families of simulated pods, the primary one first."""
 
     @property
     def files(self) -> agent.PodFiles:
@@ -101,7 +103,10 @@ def simulated_machines(
     of the node's name. Without ``served``, the nodes have no endpoints.
     """
 
-    endpoints = None if served is None else addresses.simulated_addresses([each.name for each in machines.machines])
+    endpoints = None
+    if served is not None:
+        names = [each.name for each in machines.machines]
+        endpoints = addresses.simulated_addresses(names, families=served.families)
     agents = Agents(
         surroundings,
         machines,

@@ -10,9 +10,11 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from drachma.api import pod
+from drachma.api import pod, podgroup
+from drachma.api.gates import Gate
 from drachma.claims import podstate
 from drachma.queueing.admission import feasibility
+from drachma.queueing.devices import groupclaims
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.podsetinfo import POD_SET_LABEL, WORKLOAD_ANNOTATION, Flavors
@@ -58,7 +60,7 @@ class SimulatedPlacement:
         if not self._informers or not all(each.is_synced for each in self._informers):
             return "nodes and devices of the cluster are not known yet"
         trial = self._place_holders(holders, flavors).fork()
-        for placed_count, each in enumerate(_first(feasibility.pods(of, flavors))):
+        for placed_count, each in enumerate(_first(feasibility.pods(of, flavors, groups=self._groups()))):
             outcome = trial.place(each)
             if not isinstance(outcome, Placement):
                 pod_set = each.metadata.labels[POD_SET_LABEL]
@@ -66,6 +68,17 @@ class SimulatedPlacement:
         self._base = trial
         self._holder_uids |= {of.metadata.uid}
         return None
+
+    def _groups(self) -> groupclaims.Groups | None:
+        """Return the groups whose pods share claims, or None if none do."""
+        if not self._surroundings.gates.on(Gate.WORKLOAD_RESOURCE_CLAIMS):
+            return None
+        objects = (each for informer in self._informers for each in informer.cache)
+        return {
+            (each.metadata.namespace, each.metadata.name): each
+            for each in objects
+            if isinstance(each, podgroup.PodGroup)
+        }
 
     def _place_holders(self, holders: Iterable[workload.Workload], flavors: Flavors) -> Simulation:
         """Return the cluster with the pods of all quota holders placed."""
@@ -80,10 +93,11 @@ class SimulatedPlacement:
         for each in alive:
             if isinstance(each, pod.Pod):
                 present[_pod_set(each)] = present.get(_pod_set(each), 0) + 1
+        groups = self._groups()
         future_pods = (
             each
             for holder in holders
-            for each in _first(feasibility.pods(holder, flavors))
+            for each in _first(feasibility.pods(holder, flavors, groups=groups))
             if _is_missing(each, present)
         )
         base.schedule(itertools.islice(itertools.chain(base.pending, future_pods), _MOST_BEFORE))

@@ -244,6 +244,8 @@ def _hook(webhook: Webhook, configured: ActiveConfiguration) -> hooks.Hook:
         mutate=mutate,
         validate=verdict,
         mutates_updates=webhook.mutates_updates,
+        reads_names=webhook.reads_names,
+        read_version=None if webhook.reads_names else lambda: configured.version,
     )
 
 

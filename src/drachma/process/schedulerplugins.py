@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Container
+from collections.abc import Mapping
 from typing import Final
 
-import msgspec
 from msgspec import structs
 
 from drachma import errors
+from drachma.process.schedulerforms import PluginForm, PluginSetForm, PluginsForm
 from drachma.runtime import clock
 from drachma.scheduler import Settings, profiles
 from drachma.scheduler.framework.profile import Entry
@@ -18,40 +18,95 @@ from drachma.scheduler.settings import PluginSettings
 
 _ALL: Final = "*"
 _SCORE: Final = "Score"
-_ALWAYS_ON: Final = frozenset({"PrioritySort", "DefaultBinder"})
-"""Plugins of upstream that are part of the scheduler here."""
-_MOST_WEIGHT: Final = 2**31 // 100
-"""Scores are at most 100 and, as upstream, their weighted sum is a number of 32 bits."""
+_HIGHEST_SCORE: Final = 100
+_HIGHEST_TOTAL: Final = 2**63 - 1
+
+_POINTS: Final[Mapping[str, str]] = {
+    "DefaultBinder": "bind",
+    "DefaultPreemption": "preEnqueue postFilter",
+    "DeferredPodScheduling": "preFilter filter permit",
+    "DynamicResources": "preEnqueue preFilter filter postFilter score reserve preBind",
+    "GangScheduling": "preEnqueue permit",
+    "ImageLocality": "score",
+    "InterPodAffinity": "preFilter filter preScore score",
+    "NodeAffinity": "preFilter filter preScore score",
+    "NodeDeclaredFeatures": "preFilter filter",
+    "NodeName": "preFilter filter",
+    "NodePorts": "preFilter filter",
+    "NodeResourcesBalancedAllocation": "preScore score",
+    "NodeResourcesFit": "preFilter filter preScore score",
+    "NodeUnschedulable": "preFilter filter",
+    "NodeVolumeLimits": "preFilter filter",
+    "PodGroupPodsCount": "",
+    "PodTopologySpread": "preFilter filter preScore score",
+    "PrioritySort": "queueSort",
+    "SchedulingGates": "preEnqueue",
+    "TaintToleration": "preFilter filter preScore score",
+    "TopologyPlacementGenerator": "",
+    "VolumeBinding": "preFilter filter preScore score reserve preBind",
+    "VolumeRestrictions": "preFilter filter",
+    "VolumeZone": "preFilter filter",
+}
+"""Extension points of upstream's plugins. Here a plugin may do the same work at fewer points."""
+
+_ALWAYS_ON: Final = {"queueSort": "PrioritySort", "bind": "DefaultBinder"}
+"""Plugins of upstream that are part of the scheduler here, by their extension point."""
 
 _log = logging.getLogger(__name__)
 
 
-class PluginForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    weight: int = 0
+def check(form: PluginsForm, *, name: str, prefix: str) -> None:
+    """Check plugins as upstream does when it creates a profile. Raises errors.InvalidValueError."""
+    sets: dict[str, PluginSetForm] = {
+        each.encode_name: getattr(form, each.name) for each in structs.fields(PluginsForm)
+    }
+    multi_point = sets.pop("multiPoint")
+    for point, plugins in sets.items():
+        kind = f"{_title(point)}Plugin"
+        _check_names(plugins, kind=kind, prefix=prefix)
+        for each in plugins.enabled:
+            if point not in _POINTS[each.name].split():
+                raise errors.InvalidValueError(f'{prefix}: plugin "{each.name}" does not extend {kind} plugin')
+    _check_names(multi_point, kind="PreFilterPlugin", prefix=prefix)
+    for point, problem in (
+        ("queueSort", f'only one queue sort plugin required for profile with scheduler name "{name}", but got 0'),
+        ("bind", f'at least one bind plugin is needed for profile with scheduler name "{name}"'),
+    ):
+        plugin = _ALWAYS_ON[point]
+        disabled = _names(sets[point].disabled, {plugin})
+        is_default = plugin not in disabled | _names(multi_point.disabled, {plugin})
+        is_enabled = plugin not in disabled and any(each.name == plugin for each in multi_point.enabled)
+        if not is_default and not is_enabled and not any(each.name == plugin for each in sets[point].enabled):
+            raise errors.InvalidValueError(f"{prefix}: {problem}")
+    _check_weights([*sets["score"].enabled, *multi_point.enabled], prefix=prefix)
 
 
-class PluginSetForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Plugins of one extension point, in addition to or instead of the default ones."""
+def _check_names(plugins: PluginSetForm, *, kind: str, prefix: str) -> None:
+    seen: set[str] = set()
+    for each in plugins.enabled:
+        if each.name not in _POINTS:
+            raise errors.InvalidValueError(f'{prefix}: {kind} "{each.name}" does not exist')
+        if each.name in seen:
+            raise errors.InvalidValueError(f'{prefix}: plugin "{each.name}" already registered as "{kind}"')
+        seen.add(each.name)
+    for each in plugins.disabled:
+        if each.name not in _POINTS and each.name != _ALL:
+            _log.warning("disabled plugin %r does not exist", each.name)
 
-    enabled: list[PluginForm] = []
-    disabled: list[PluginForm] = []
+
+def _check_weights(plugins: list[PluginForm], *, prefix: str) -> None:
+    total = 0
+    for each in plugins:
+        if "score" not in _POINTS[each.name].split():
+            continue
+        weighted = (each.weight or 1) * _HIGHEST_SCORE
+        total += weighted
+        if weighted < 0 or total > _HIGHEST_TOTAL:
+            raise errors.InvalidValueError(f"{prefix}: score plugins: total score of Score plugins could overflow")
 
 
-class PluginsForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    multi_point: PluginSetForm = PluginSetForm()
-    pre_enqueue: PluginSetForm = PluginSetForm()
-    queue_sort: PluginSetForm = PluginSetForm()
-    pre_filter: PluginSetForm = PluginSetForm()
-    filter: PluginSetForm = PluginSetForm()
-    post_filter: PluginSetForm = PluginSetForm()
-    pre_score: PluginSetForm = PluginSetForm()
-    score: PluginSetForm = PluginSetForm()
-    reserve: PluginSetForm = PluginSetForm()
-    permit: PluginSetForm = PluginSetForm()
-    pre_bind: PluginSetForm = PluginSetForm()
-    bind: PluginSetForm = PluginSetForm()
-    post_bind: PluginSetForm = PluginSetForm()
+def _title(point: str) -> str:
+    return point[0].upper() + point[1:]
 
 
 def choose(form: PluginsForm, settings: Settings, place: str) -> PluginSettings:
@@ -64,14 +119,12 @@ def choose(form: PluginsForm, settings: Settings, place: str) -> PluginSettings:
         field.encode_name: getattr(form, field.name)
         for field in structs.fields(PluginsForm)  # In the order of their declaration.
     }
-    for point, plugins in sets.items():
-        _check_names(point, plugins, entries.keys(), place)
     multi_point = sets.pop("multiPoint")
     order = _merge(list(entries), multi_point)
     points = {name: set(_points(entries[name])) if name in order else set() for name in entries}
     weights = {each.name: each.weight or 1 for each in multi_point.enabled if each.name in order}
     for point, plugins in sets.items():
-        extension_point = point[0].upper() + point[1:]
+        extension_point = _title(point)
         having = {name for name, entry in entries.items() if extension_point in _points(entry)}
         for name in _names(plugins.disabled, having) & having:
             points[name].discard(extension_point)
@@ -110,18 +163,3 @@ def _merge(default: list[str], plugins: PluginSetForm) -> list[str]:
     disabled = _names(plugins.disabled, set(default))
     enabled_defaults = [name for name in default if name not in disabled]
     return enabled_defaults + [each.name for each in plugins.enabled if each.name in disabled and each.name in default]
-
-
-def _check_names(point: str, plugins: PluginSetForm, known: Container[str], place: str) -> None:
-    for number, each in enumerate(plugins.enabled):
-        field = f"{place}.{point}.enabled[{number}]"
-        if each.name not in known and each.name not in _ALWAYS_ON:
-            raise errors.InvalidValueError(f"{field}.name: {each.name!r}: there is no such plugin")
-        if not 0 <= each.weight <= _MOST_WEIGHT:
-            raise errors.InvalidValueError(f"{field}.weight: {each.weight}: expected 0 to {_MOST_WEIGHT}")
-    for number, each in enumerate(plugins.disabled):
-        field = f"{place}.{point}.disabled[{number}].name"
-        if each.name in _ALWAYS_ON:
-            raise errors.InvalidValueError(f"{field}: {each.name!r}: not supported; the scheduler always has it")
-        if each.name not in known and each.name != _ALL:
-            _log.warning("%s: %r: there is no such plugin", field, each.name)

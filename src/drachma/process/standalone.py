@@ -17,7 +17,7 @@ from drachma.api import gates as features
 from drachma.client import access, http
 from drachma.listening import addresses
 from drachma.process import components, eventloop, nodeidentity, statusendpoint
-from drachma.runtime import Credentials, Surroundings, clientmetrics, clock, lease
+from drachma.runtime import Credentials, Surroundings, clientmetrics, clock, defects, lease
 
 _TIMING: Final = lease.Timing()
 
@@ -62,6 +62,7 @@ async def _run(component: Built, options: Options) -> None:
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     registry = prometheus_client.CollectorRegistry()
     prometheus_client.ProcessCollector(registry=registry)
+    registry.register(defects.PROCESS)
     requests = clientmetrics.ClientMetrics(options.access.server, registry=registry)
     try:
         async with http.HttpClient(

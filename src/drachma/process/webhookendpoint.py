@@ -21,7 +21,7 @@ from drachma.server.access import certificates
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
 _EXEMPT_NAMESPACES: Final = ("kube-system", "kueue-system")
-"""Namespaces whose jobs and pods must start even if the webhooks fail."""
+"""Namespaces whose jobs and pods must start even if the webhooks fail; the one of the webhooks is another."""
 
 _Review = Callable[[Webhook, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
@@ -105,6 +105,8 @@ def _entry(webhook: Webhook, action: str, place: Place, *, authority: bytes) -> 
         "rules": [rule],
     }
     if webhook.framework:
-        exemption = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": list(_EXEMPT_NAMESPACES)}
+        own = {place.namespace} if isinstance(place, webhookplace.Service) else set()
+        namespaces = sorted({*_EXEMPT_NAMESPACES, *own})
+        exemption = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": namespaces}
         entry["namespaceSelector"] = {"matchExpressions": [exemption]}
     return entry

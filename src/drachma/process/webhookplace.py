@@ -28,6 +28,11 @@ class Service(NamedTuple):
         return cls(namespace, name, int(port)) if colon else cls(namespace, name)
 
     @property
+    def text(self) -> str:
+        """The Service as ``parse`` reads it."""
+        return f"{self.namespace}/{self.name}:{self.port}"
+
+    @property
     def host(self) -> str:
         """Name that the serving certificate must have."""
         return f"{self.name}.{self.namespace}.svc"

@@ -16,6 +16,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.client import target, wire
+from drachma.runtime import defects
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 ViewT = TypeVar("ViewT", bound=meta.Object)
@@ -62,7 +63,12 @@ class _Index(Generic[ObjectT]):
         self._values: Final[dict[Key, tuple[str, ...]]] = {}
 
     def put(self, key: Key, new: ObjectT) -> None:
-        values = self._function(new)
+        try:
+            values = self._function(new)
+        except Exception:
+            # The object stays without values in this index until it changes; others are found as before.
+            defects.PROCESS.report("index", f"{type(new).__name__} {key}")
+            values = ()
         after = values if values.__class__ is tuple else tuple(values)
         if key in self._values:
             if self._values[key] == after:

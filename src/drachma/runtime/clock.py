@@ -2,8 +2,9 @@
 
 import asyncio
 import datetime as dt
-import time
 from typing import Protocol
+
+from drachma.client.systemclock import SystemClock as SystemClock
 
 
 class Clock(Protocol):
@@ -17,18 +18,6 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return after so many seconds."""
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    monotonic = staticmethod(time.monotonic)
-
-    def utc(self) -> dt.datetime:
-        return dt.datetime.now(dt.UTC)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 async def sleep_unless(event: asyncio.Event, seconds: float, *, clock: Clock) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, 
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from drachma import errors
-from drachma.runtime import surroundings, workqueue
+from drachma.runtime import defects, surroundings, workqueue
 from drachma.runtime.clock import Clock
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -91,7 +91,7 @@ async def _reconcile_one(queue: workqueue.Queue[KeyT], key: KeyT, reconcile: Rec
         queue.retry(key)
     except Exception:
         # A defect with one object must not hold up the others.
-        _log.exception("%s: %s: failed unexpectedly", queue.name, key)
+        defects.PROCESS.report(queue.name, key)
         queue.retry(key)
     else:
         if isinstance(again, Again):
@@ -117,7 +117,7 @@ async def every(seconds: float, act: Callable[[], Awaitable[None]], *, clock: Cl
         except errors.DrachmaError as error:
             _log.warning("%s: %s", name, error)
         except Exception:
-            _log.exception("%s: failed unexpectedly", name)
+            defects.PROCESS.report(name, f"trying again in {seconds:g} seconds")
         await clock.sleep(seconds)
 
 

@@ -7,6 +7,7 @@ become one event. An object gets 25 events at once and then one every five minut
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -83,6 +84,18 @@ class Correlator:
         combined, key = self._combine(new, now)
         write = self._count(combined, key)
         return write if self._is_affordable(new, now) else None
+
+    def pick_new(self, candidates: Iterable[event.Event], *, now: float) -> list[event.Event]:
+        """Return events that correlate() would have created as they are: the first of a reason about an object."""
+        picked: dict[_Key, event.Event] = {}
+        for each in candidates:
+            subject = _subject_key(each)
+            similar = (*subject, each.reason)
+            bucket = self._buckets.get(subject)
+            is_affordable = bucket is None or bucket.tokens + (now - bucket.filled) * _REFILL_PER_SECOND >= 1
+            if is_affordable and self._series.get(similar) is None:
+                picked.setdefault(similar, each)
+        return list(picked.values())
 
     def _combine(self, new: event.Event, now: float) -> tuple[event.Event, _Key]:
         similar = (*_subject_key(new), new.reason)

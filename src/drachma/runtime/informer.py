@@ -5,8 +5,8 @@ bookmarks keep recent. Only if the server no longer has that history it lists ag
 differences. Failures are retried with growing pauses and never raised, because a component cannot work without its
 informers. :attr:`Informer.failure` reports the current failure.
 
-Handlers are plain functions that return quickly, preferably by putting a key in a queue. A handler that raises ends the
-informer: this is a defect, and continuing would hide that an event was lost.
+Handlers are plain functions that return quickly, preferably by putting a key in a queue. A handler that raises has a
+defect: it is reported, and the handler is called again for this object with growing pauses, while all others go on.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ import msgspec
 from drachma import errors
 from drachma.api import codec, meta
 from drachma.client import backoff, bodies, protocol, target, wire
-from drachma.runtime import cache, resourceversion
+from drachma.runtime import cache, defects, deliveries, resourceversion
 from drachma.runtime.clock import Clock
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
@@ -72,7 +72,8 @@ class Informer(Generic[ObjectT]):
         self._selection: Final = selection
         self._clock: Final = clock
         self._pauses: Final = backoff.Pauses(pauses or backoff.Backoff(), rng)
-        self._handlers: Final[list[Handler[ObjectT]]] = []
+        self._handlers: Final[list[deliveries.Deliveries[ObjectT]]] = []
+        self._retries: asyncio.Task[None] | None = None
         self._synced: Final = asyncio.Event()
         self._keeps_documents = False
         self._resource_version = ""
@@ -113,9 +114,12 @@ class Informer(Generic[ObjectT]):
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
         """Call a handler for every object in the cache, and then for every change, in the order of handlers."""
-        self._handlers.append(handler)
+        added = deliveries.Deliveries(
+            added=handler.added, updated=handler.updated, deleted=handler.deleted, kind=self._target.qualified
+        )
+        self._handlers.append(added)
         for each in self.cache:
-            handler.added(each)
+            self._deliver(added, None, each)
 
     def keep_documents(self) -> None:
         """Keep the JSON of every object next to its typed view, for ``Cache.entry``. Ask for it before the first list.
@@ -165,14 +169,18 @@ class Informer(Generic[ObjectT]):
 
     async def run(self) -> None:
         """Keep the cache up to date until cancelled."""
-        while True:
-            try:
-                if not self._resource_version:
-                    await self._list()
-                await self._watch()
-            except _UnansweredError as interruption:
-                self._fail(interruption.failure)
-                await self._clock.sleep(self._pauses.next())
+        try:
+            while True:
+                try:
+                    if not self._resource_version:
+                        await self._list()
+                    await self._watch()
+                except _UnansweredError as interruption:
+                    self._fail(interruption.failure)
+                    await self._clock.sleep(self._pauses.next())
+        finally:
+            if self._retries is not None:
+                self._retries.cancel()
 
     def _fail(self, failure: errors.DrachmaError) -> None:
         self._failure = failure
@@ -280,18 +288,11 @@ class Informer(Generic[ObjectT]):
             if _is_newer(current, metadata):
                 return
         old = self.cache.put(new, data)
-        if old is None:
-            for handler in self._handlers:
-                handler.added(new)
-        elif old.metadata.uid != new.metadata.uid:
-            # Deleted and created again between two watches: handlers must not take two objects for one.
-            for handler in self._handlers:
-                handler.deleted(old)
-            for handler in self._handlers:
-                handler.added(new)
-        elif old.metadata.resource_version != new.metadata.resource_version:
-            for handler in self._handlers:
-                handler.updated(old, new)
+        if old is not None and old.metadata.uid != metadata.uid:
+            # Deleted and created again between two watches: every handler learns of the one before the other.
+            self._tell(old, None)
+            old = None
+        self._tell(old, new)
 
     def _drop(self, deleted: ObjectT) -> None:
         metadata = deleted.metadata
@@ -299,8 +300,27 @@ class Informer(Generic[ObjectT]):
         if cached is None or _is_newer(cached.metadata, metadata):
             return
         if self.cache.drop(deleted) is not None:
-            for handler in self._handlers:
-                handler.deleted(deleted)
+            self._tell(deleted, None)
+
+    # Handlers
+
+    def _tell(self, old: ObjectT | None, new: ObjectT | None) -> None:
+        for each in self._handlers:
+            self._deliver(each, old, new)
+
+    def _deliver(self, handler: deliveries.Deliveries[ObjectT], old: ObjectT | None, new: ObjectT | None) -> None:
+        if not handler.deliver(old, new) and self._retries is None:
+            self._retries = asyncio.get_running_loop().create_task(self._retry())
+
+    async def _retry(self) -> None:
+        """Call handlers again until none of them is behind."""
+        pause = defects.FIRST_PAUSE_SECONDS
+        while any(each.is_behind for each in self._handlers):
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, defects.LONGEST_PAUSE_SECONDS)
+            for each in self._handlers:
+                each.retry(lambda key: self.cache.get(key.name, namespace=key.namespace))
+        self._retries = None
 
 
 def _is_newer(cached: meta.ObjectMeta, reported: meta.ObjectMeta) -> bool:

@@ -67,7 +67,9 @@ class Informers:
             informer.keep_documents()
         return informer
 
-    def observe(self, kind: target.Of[ObjectT], obj: ObjectT | protocol.Document) -> None:
+    def observe(
+        self, kind: target.Of[ObjectT], obj: ObjectT | protocol.StoredObject[ObjectT] | protocol.Document
+    ) -> None:
         """Give an object that this process has just written to the informer of all objects of its kind, if any."""
         informer = self._informers.get((target.of(kind), protocol.EVERYTHING))
         if informer is not None:

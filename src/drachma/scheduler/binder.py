@@ -122,7 +122,8 @@ class Binder:
                 for name, work in binding.work:
                     with _pre_bind_errors(name):
                         await work.write()
-            self._metrics.point("PreBind", self._clock.monotonic() - began)
+            profile = batch[0].placed.info.scheduler
+            self._metrics.point("PreBind", self._clock.monotonic() - began, profile=profile)
             if not any(work.is_waiting for binding in batch for _, work in binding.work):
                 for binding in batch:
                     await self._bind(binding)
@@ -158,7 +159,8 @@ class Binder:
 
     def _prepare(self, binding: Binding) -> None:
         placed = binding.placed
-        binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=self._handle)
+        own_handle = self._handle._replace(scheduler=placed.info.scheduler)
+        binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=own_handle)
 
     async def _bind(self, binding: Binding) -> None:
         if self._peers is not None and binding.hold is not None:
@@ -175,7 +177,8 @@ class Binder:
         binding.is_bound = True
         if self._peers is not None and binding.hold is not None:
             self._peers.done(binding.hold)
-        self._metrics.point("Bind", self._clock.monotonic() - began)
+        profile = binding.placed.info.scheduler
+        self._metrics.point("Bind", self._clock.monotonic() - began, profile=profile)
 
     async def _bind_at_once(self, batch: Sequence[Binding], server: transactions.Transactions) -> bool:
         """Write everything in one commit. Return False if a plugin cannot commit its changes, or the server refuses."""
@@ -208,8 +211,9 @@ class Binder:
             return False
         except errors.DrachmaError as error:
             raise BindingError(f'running Bind plugin "DefaultBinder": {error}') from error
-        self._metrics.point("PreBind", prepared - began)
-        self._metrics.point("Bind", self._clock.monotonic() - prepared)
+        profile = batch[0].placed.info.scheduler
+        self._metrics.point("PreBind", prepared - began, profile=profile)
+        self._metrics.point("Bind", self._clock.monotonic() - prepared, profile=profile)
         for work, begin, end in parts:
             work.committed(written_objects[begin:end])
         for binding in batch:
@@ -230,6 +234,7 @@ class Binder:
                     type=events.NORMAL,
                     reason=messages.SCHEDULED,
                     message=messages.assigned(binding.pod, node=binding.placed.node),
+                    component=binding.placed.info.scheduler,
                 )
             )
             for binding in batch

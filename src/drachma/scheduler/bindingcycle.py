@@ -12,10 +12,10 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from drachma.runtime import clock, events
+from drachma.runtime import cache, clock, defects, events
 from drachma.scheduler import binder, deliberation, failures, messages, metrics, queue, remedies
 from drachma.scheduler.cycle.decision import Placed
-from drachma.scheduler.snapshot import Snapshot
+from drachma.scheduler.snapshot import Snapshot, assignment
 from drachma.scheduler.snapshot.changes import Action, Change, Resource
 
 _log = logging.getLogger(__name__)
@@ -57,7 +57,8 @@ class BindingCycle:
             self._snapshot.bind(placed.assignment)
             self._snapshot.nominations.remove(placed.info.uid)
             attempts.append((entry, binder.Binding(placed)))
-        self._metrics.point("Reserve", self._clock.monotonic() - reserving)
+        profile = attempts[0][0].info.scheduler
+        self._metrics.point("Reserve", self._clock.monotonic() - reserving, profile=profile)
         self._spawn(self._bind(attempts, began=began), f"binding of {attempts[0][0].info.key}")
 
     async def _bind(self, attempts: Sequence[_Attempt], *, began: float) -> None:
@@ -66,6 +67,11 @@ class BindingCycle:
             await self._binder.bind([binding for _, binding in attempts])
         except binder.BindingError as error:
             problem = error
+            await self._deliberation.settled()
+        except Exception as error:
+            # Without this the pods would count as placed, and never be tried again.
+            defects.PROCESS.report("scheduler", f"binding of {attempts[0][0].info.key}")
+            problem = binder.BindingError(f"the scheduler has a defect: {type(error).__name__}: {error}")
             await self._deliberation.settled()
         for entry, binding in attempts:
             if binding.is_bound:
@@ -87,14 +93,30 @@ class BindingCycle:
         placed = binding.placed
         info = placed.info
         now = self._clock.monotonic()
-        self._metrics.attempt(metrics.SCHEDULED, now - began)
+        self._metrics.attempt(metrics.SCHEDULED, now - began, profile=info.scheduler)
         self._metrics.bound(entry.attempts, now - (entry.first_attempt or began))
         if entry.was_flushed:
             self._metrics.after_flush.inc()
         if not binding.has_event:
             text = messages.assigned(info.pod, node=placed.node)
-            self._recorder.record(info.pod, type=events.NORMAL, reason=messages.SCHEDULED, message=text)
+            self._recorder.record(
+                info.pod, type=events.NORMAL, reason=messages.SCHEDULED, message=text, component=info.scheduler
+            )
         _log.debug("pod %s bound to node %s, one of %d feasible nodes", info.key, placed.node, placed.feasible)
+        self._wake_sharers(placed.assignment.allocations)
+
+    def _wake_sharers(self, allocations: Iterable[assignment.Allocation]) -> None:
+        """Wake the pods that wait for claims which were in flight until now.
+
+        The informer may have reported the allocation before the answer to the write came. Pods that were tried in
+        between were rejected because the claim was in flight, and no other change would wake them.
+        """
+        for allocation in allocations:
+            metadata = allocation.claim.metadata
+            claim = self._snapshot.claims.get(metadata.namespace, metadata.name)
+            if claim is not None:
+                change = Change(Resource.RESOURCE_CLAIM, Action.UPDATE, allocation.claim, claim)
+                self._queue.wake(change, claim=cache.key_of(claim))
 
     async def _unbind(self, binding: binder.Binding) -> None:
         """Take back everything that was done for a pod that could not be bound."""

@@ -45,7 +45,7 @@ class Failures:
         """Record that a pod is not scheduled because it is being deleted."""
         info = entry.info
         text = f"skip schedule deleting pod: {info.key}"
-        self._recorder.record(info.pod, type=events.WARNING, reason="FailedScheduling", message=text)
+        self._record(info, text)
 
     def hold_back(self, entry: queue.QueuedPod, current: pod.Pod) -> None:
         """Put a pod back that another scheduler holds."""
@@ -60,7 +60,7 @@ class Failures:
         """
         info = entry.info
         _log.debug("pod %s: %s", info.key, message)
-        self._metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began)
+        self._metrics.attempt(metrics.UNSCHEDULABLE, self._clock.monotonic() - began, profile=info.scheduler)
         if nominated:
             self._nominate(info, nominated)
         elif nominated is not None:
@@ -78,7 +78,8 @@ class Failures:
     def failed(self, entries: Iterable[queue.QueuedPod], message: str, *, began: float) -> None:
         """Put back pods that could not be scheduled because something went wrong."""
         for entry in entries:
-            self._metrics.attempt(metrics.ERROR, self._clock.monotonic() - began)
+            seconds = self._clock.monotonic() - began
+            self._metrics.attempt(metrics.ERROR, seconds, profile=entry.info.scheduler)
             _log.warning("pod %s: %s", entry.info.key, message)
             self._snapshot.nominations.remove(entry.info.uid)
             self.put_back(entry, reason=messages.SCHEDULER_ERROR, message=message, rejectors=frozenset(), nominated="")
@@ -106,9 +107,13 @@ class Failures:
         if is_silent:
             return
         if with_event:
-            note = messages.note(message)
-            self._recorder.record(current, type=events.WARNING, reason="FailedScheduling", message=note)
+            self._record(podinfo.PodInfo(current), messages.note(message))
         self._statuses.submit(podstatus.Message(current, reason, message, nominated))
+
+    def _record(self, info: podinfo.PodInfo, text: str) -> None:
+        self._recorder.record(
+            info.pod, type=events.WARNING, reason="FailedScheduling", message=text, component=info.scheduler
+        )
 
     def current(self, entry: queue.QueuedPod) -> pod.Pod | None:
         """Return the newest state of a pod, or None if it is gone, bound, or assigned to another scheduler by now."""

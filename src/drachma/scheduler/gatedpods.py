@@ -63,7 +63,9 @@ class GatedPods:
                 text = reason if rejection is None else ", ".join(rejection.reasons)
                 if text != reason:
                     note = messages.note(f"not scheduled yet: {text}")
-                    self._recorder.record(info.pod, type=events.NORMAL, reason=REASON, message=note)
+                    self._recorder.record(
+                        info.pod, type=events.NORMAL, reason=REASON, message=note, component=info.scheduler
+                    )
                     reason = text
             if reason:
                 reasons[info.uid] = reason

@@ -26,6 +26,7 @@ class Handlers:
         self._snapshot: Final = snapshot
         self._queue: Final = queue
         self._settings: Final = settings
+        self._names: Final = frozenset(settings.names)
         self._peers: Final = peers
         self._claims: deliberation.Source[resourceclaim.ResourceClaim] | None = None
 
@@ -171,5 +172,4 @@ class Handlers:
         return self._peers is None or self._peers.is_responsible(waiting_pod)
 
     def _is_ours(self, waiting_pod: pod.Pod) -> bool:
-        scheduler_name = waiting_pod.spec.scheduler_name or settings.DEFAULT_NAME
-        return scheduler_name == self._settings.name and not podstate.has_ended(waiting_pod)
+        return podstate.scheduler_name(waiting_pod) in self._names and not podstate.has_ended(waiting_pod)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import prometheus_client
@@ -30,9 +30,8 @@ class Metrics:
         self,
         where: prometheus_client.CollectorRegistry,
         *,
-        profile: str,
+        profiles: Sequence[str],
     ) -> None:
-        self._profile: Final = profile
         self._registry: Final = where
         attempts = measures.Counters(
             "scheduler_schedule_attempts_total",
@@ -48,8 +47,9 @@ class Metrics:
             registry=where,
         )
         results = (SCHEDULED, UNSCHEDULABLE, ERROR)
-        self._attempts: Final = {result: attempts.of(result, profile) for result in results}
-        self._durations: Final = {result: durations.of(result, profile) for result in results}
+        pairs = tuple((result, profile) for profile in profiles for result in results)
+        self._attempts: Final = {pair: attempts.of(*pair) for pair in pairs}
+        self._durations: Final = {pair: durations.of(*pair) for pair in pairs}
         self.algorithm: Final = measures.Histograms(
             "scheduler_scheduling_algorithm_duration_seconds",
             "Scheduling algorithm latency in seconds.",
@@ -139,16 +139,16 @@ class Metrics:
 
     def watch(self, queue: queue.Queue, snapshot: Snapshot) -> None:
         """Report the sizes of a queue and a snapshot with every scrape."""
-        self._registry.register(_Sizes(queue, snapshot, self._profile))
+        self._registry.register(_Sizes(queue, snapshot))
 
-    def attempt(self, result: str, seconds: float) -> None:
+    def attempt(self, result: str, seconds: float, *, profile: str) -> None:
         """Count an attempt to schedule a pod."""
-        self._attempts[result].inc()
-        self._durations[result].observe(seconds)
+        self._attempts[result, profile].inc()
+        self._durations[result, profile].observe(seconds)
 
-    def point(self, name: str, seconds: float, *, status: str = "Success") -> None:
+    def point(self, name: str, seconds: float, *, profile: str) -> None:
         """Observe the duration of all plugins of an extension point."""
-        self._points.of(name, status, self._profile).observe(seconds)
+        self._points.of(name, "Success", profile).observe(seconds)
 
     def incoming(self, queue: str, event: str) -> None:
         """Count a pod that entered a part of the queue."""
@@ -172,11 +172,11 @@ class Metrics:
         """Count an attempt to make room for a group of pods by evictions."""
         self._workload_preemptions.of(result).inc()
 
-    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None:
+    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, profile: str, status: str) -> None:
         """Observe the end of a wait for devices to become ready."""
         for driver in drivers:
-            self._binding_waits.of(self._profile, driver, status).observe(seconds)
-            self._binding_conditions.of(self._profile, driver, status).inc()
+            self._binding_waits.of(profile, driver, status).observe(seconds)
+            self._binding_conditions.of(profile, driver, status).inc()
 
     def claim_created(self, status: str) -> None:
         """Count the creation of a claim for extended resources, or its failure."""
@@ -186,10 +186,9 @@ class Metrics:
 class _Sizes(registry.Collector):
     """Gauges that are computed when they are scraped."""
 
-    def __init__(self, queue: queue.Queue, snapshot: Snapshot, profile: str) -> None:
+    def __init__(self, queue: queue.Queue, snapshot: Snapshot) -> None:
         self._queue: Final = queue
         self._snapshot: Final = snapshot
-        self._profile: Final = profile
 
     def collect(self) -> Iterable[core.Metric]:
         pending_pods = core.GaugeMetricFamily(
@@ -203,8 +202,8 @@ class _Sizes(registry.Collector):
             "The number of unschedulable pods broken down by plugin name.",
             labels=("plugin", "profile"),
         )
-        for plugin, count in self._queue.rejected_by().items():
-            rejected.add_metric((plugin, self._profile), count)
+        for (plugin, profile), count in self._queue.rejected_by().items():
+            rejected.add_metric((plugin, profile), count)
         yield rejected
         sizes = core.GaugeMetricFamily(
             "scheduler_cache_size", "Number of nodes, pods and assumed pods in the cache.", labels=("type",)

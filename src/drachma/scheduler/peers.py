@@ -120,7 +120,7 @@ class Peers:
         return self._members.is_responsible(waiting_pod)
 
     def prefer(self, nodes: int) -> int:
-        """Return those of equally good nodes that other schedulers choose last, so that choices differ."""
+        """Return the equally good nodes that other schedulers choose last, so that choices differ."""
         basis = (self._nodes.all_nodes, self._members.living)
         if basis != self._home_basis:
             self._home_basis = basis

@@ -13,7 +13,9 @@ from drachma import allocator
 from drachma.api import gates
 from drachma.runtime import clock
 from drachma.scheduler import settings
+from drachma.scheduler.framework import resourcescoring
 from drachma.scheduler.framework.profile import Entry, Profile
+from drachma.scheduler.framework.profilemap import ProfileMap
 from drachma.scheduler.plugins import (
     balancedallocation,
     defaultpreemption,
@@ -46,7 +48,13 @@ _PACKING_WEIGHT: Final = 1000
 
 
 def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Random) -> Profile:
-    """Return the profile of a scheduler with these settings."""
+    """Return the profile of a scheduler with these settings; with several profiles, one that chooses by the pod."""
+    if settings.more_profiles:
+        return ProfileMap({name: _build(each, clock, rng) for name, each in settings.by_profile().items()})
+    return _build(settings, clock, rng)
+
+
+def _build(settings: settings.Settings, clock: clock.Clock, rng: random.Random) -> Profile:
     enabled = settings.gates
     seconds = settings.filter_seconds if enabled.on(gates.Gate.SCHEDULER_FILTER_TIMEOUT) else None
     devices = options.Options(
@@ -60,9 +68,8 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
     )
     packing = settings.policy if isinstance(settings.policy, allocator.NodePacking) else None
     packs = settings.policy in (allocator.Policy.PACK, allocator.Policy.WHOLE_PARTITIONS)
-    strategy = noderesourcesfit.Strategy.MOST_ALLOCATED if packs else noderesourcesfit.Strategy.LEAST_ALLOCATED
-    if settings.plugins.strategy:
-        strategy = noderesourcesfit.Strategy(settings.plugins.strategy)
+    preference = resourcescoring.StrategyType.MOST_ALLOCATED if packs else resourcescoring.StrategyType.LEAST_ALLOCATED
+    strategy = settings.plugins.strategy or resourcescoring.Strategy(preference)
     binds_volumes = settings.has_volume_controllers
     volume_seconds = settings.volume_binding_seconds
     volume_seconds = settings.binding_seconds if volume_seconds is None else volume_seconds
@@ -95,7 +102,12 @@ def default(settings: settings.Settings, *, clock: clock.Clock, rng: random.Rand
                 else ()
             ),
             Entry(defaultpreemption.DefaultPreemption(rng)),
-            Entry(balancedallocation.NodeResourcesBalancedAllocation(), weight=1),
+            Entry(
+                balancedallocation.NodeResourcesBalancedAllocation(
+                    enabled, resources=settings.plugins.balanced_resources
+                ),
+                weight=1,
+            ),
             Entry(imagelocality.ImageLocality(), weight=1),
         )
     )

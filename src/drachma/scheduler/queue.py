@@ -11,6 +11,7 @@ The clock is passed in. Nothing here waits.
 
 from __future__ import annotations
 
+import collections
 import enum
 import heapq
 import itertools
@@ -60,13 +61,14 @@ class Pauses(msgspec.Struct, frozen=True, kw_only=True):
     def end(self, since: float, failures: int) -> float:
         """Return the time at which a pod that failed may be tried again.
 
-        That is a full second, so that of pods that failed at about the same time the most important is first.
+        It is a full second, so that the most important of several pods that failed at about the same time comes
+        first.
         """
         return math.floor(since + self.after(failures)) + 1.0
 
 
 class Counter(Protocol):
-    """Function that counts every pod that enters a part of the queue, with the change that caused it."""
+    """Function that counts pods entering a part of the queue, with the change that caused it."""
 
     def __call__(self, queue: str, event: str) -> None: ...
 
@@ -143,9 +145,11 @@ class Queue:
         """Return the number of pods in a part of the queue."""
         return self._sizes[where]
 
-    def rejected_by(self) -> Mapping[str, int]:
-        """Return the number of parked pods that each plugin has rejected."""
-        return {plugin: len(entries) for plugin, entries in self._by_plugin.items()}
+    def rejected_by(self) -> Mapping[tuple[str, str], int]:
+        """Return the number of parked pods that each plugin of each profile has rejected."""
+        return collections.Counter(
+            (plugin, entry.info.scheduler) for plugin, entries in self._by_plugin.items() for entry in entries.values()
+        )
 
     def gated(self) -> Iterator[QueuedPod]:
         """Yield the pods that a PreEnqueue plugin rejects."""
@@ -290,6 +294,15 @@ class Queue:
         if longest is not None:
             times.append(longest.parked + self._pauses.parked)
         return min(times, default=None)
+
+    def fail_again(self, times: int) -> None:
+        """Count attempts at all parked pods that failed, after the pause of parked pods each: only for simulations."""
+        for entry in self._parked.values():
+            if entry.where is Where.PARKED:
+                entry.added += times * self._pauses.parked
+                entry.attempts += times
+                entry.failures += times
+            entry.parked += times * self._pauses.parked
 
     def _flush(self) -> None:
         now = self._monotonic()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.runtime import cache
 from drachma.scheduler import queue
 from drachma.scheduler.framework import handle, remedy, verdict
+from drachma.scheduler.snapshot import podinfo
 
 _log = logging.getLogger(__name__)
 
@@ -26,8 +26,8 @@ class Remedies:
         self._spawn: Final = spawn
         self._under_way: Final[set[str]] = set()
 
-    def start(self, remedies: Iterable[remedy.Remedy], pods: Sequence[cache.Key]) -> None:
-        """Start to apply remedies for waiting pods. The changes that a remedy makes wake the pods."""
+    def start(self, remedies: Iterable[remedy.Remedy], pods: Sequence[podinfo.PodInfo]) -> None:
+        """Start to apply remedies for waiting pods of one profile. The changes that a remedy makes wake the pods."""
         for each in remedies:
             self._under_way.add(each.title)
             self._spawn(self._apply(each, pods), each.title)
@@ -36,14 +36,14 @@ class Remedies:
         """Return True while a remedy with this title is being applied."""
         return title in self._under_way
 
-    async def _apply(self, proposed: remedy.Remedy, pods: Sequence[cache.Key]) -> None:
+    async def _apply(self, proposed: remedy.Remedy, pods: Sequence[podinfo.PodInfo]) -> None:
         try:
-            is_done = await proposed.apply(self._handle)
+            is_done = await proposed.apply(self._handle._replace(scheduler=pods[0].scheduler))
         except (errors.DrachmaError, verdict.AbortError, handle.CollisionError) as error:
             _log.warning("%s failed: %s", proposed.title, error)
             return
         finally:
             self._under_way.discard(proposed.title)
         if not is_done:
-            for key in pods:
-                self._queue.activate(key)
+            for info in pods:
+                self._queue.activate(info.key)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.api import pod
-from drachma.runtime import Surroundings, events
+from drachma.runtime import Surroundings, defects, events
 from drachma.scheduler import (
     binder,
     bindingcycle,
@@ -56,7 +56,7 @@ _TURN_SECONDS: Final = 0.005
 
 
 class Scheduler:
-    """Schedules the pods of one ``schedulerName``."""
+    """Schedules the pods of one ``schedulerName``, or of several with a profile each."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Scheduler:
         self._informers: Final = informers
         self._ready: Final = asyncio.Event()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
-        self.metrics: Final = metrics.Metrics(surroundings.registry, profile=self._settings.name)
+        self.metrics: Final = metrics.Metrics(surroundings.registry, profiles=self._settings.names)
         self.snapshot: Final = Snapshot(self._settings.gates)
         # Announcements of peers change the snapshot directly, and checks of allocations read it at any time.
         has_others = self._settings.has_peers or self._settings.has_neighbours
@@ -85,7 +85,7 @@ class Scheduler:
                 plugins,
                 rng=rng,
                 monotonic=clock.monotonic,
-                observe=self.metrics.point,
+                observe=lambda point, seconds, profile: self.metrics.point(point, seconds, profile=profile),
                 prefer=self._prefer,
             ),
             plugins,
@@ -202,7 +202,8 @@ class Scheduler:
                 group.create_task(self._recorder.run(), name="events of the scheduler")
                 if self._peers is not None:
                     group.create_task(self._peers.run(), name="other schedulers")
-                group.create_task(self._gated.run(), name="pods that wait for claims")
+                gated = defects.survive("pods that wait for claims", self._gated.run, clock=self._clock)
+                group.create_task(gated, name="pods that wait for claims")
                 group.create_task(self._schedule(), name="scheduling")
         finally:
             self._deliberation.close()
@@ -234,6 +235,10 @@ class Scheduler:
                 continue
             try:
                 await self._attempt(entry)
+            except Exception as error:
+                # A defect that one pod shows must not end the process of all.
+                defects.PROCESS.report("scheduler", entry.info.key)
+                self._failures.failed([entry], _describe_defect(error), began=self._clock.monotonic())
             finally:
                 self._deliberation.settle()
             count += 1
@@ -281,9 +286,9 @@ class Scheduler:
         try:
             decision = await self._deliberation.decide(lambda: self._units.decide(unit, self.snapshot))
         except Exception as error:
-            # A decision changes nothing, so a defect that one pod shows need not end the process of all.
-            _log.exception("pod %s: the decision failed unexpectedly", info.key)
-            self._failures.failed(entries, f"the scheduler has a defect: {type(error).__name__}: {error}", began=began)
+            # A decision changes nothing, so all pods of the unit can be put back.
+            defects.PROCESS.report("scheduler", info.key)
+            self._failures.failed(entries, _describe_defect(error), began=began)
             return
         if isinstance(decision, gangsearch.Outcome):
             self.metrics.algorithm.observe(self._clock.monotonic() - began)
@@ -331,17 +336,17 @@ class Scheduler:
         relief = await self._deliberation.decide(
             lambda: self._units.relieve(unit, short, self.snapshot, is_evicting=is_evicting)
         )
-        self._remedies.start(relief.remedies, [info.key for info in unit.members])
-        seconds = self._clock.monotonic() - began_relief
+        self._remedies.start(relief.remedies, unit.members)
+        seconds, profile = self._clock.monotonic() - began_relief, unit.members[0].scheduler
         rejectors = frozenset(each for unfit in short.all_unfit for each in unfit.diagnosis.plugins)
         if unit.gang is None:
             if short.unfit is not None and short.unfit.diagnosis.node_count:
                 self.metrics.preemption_attempts.inc()
-            self.metrics.point("PostFilter", seconds)
+            self.metrics.point("PostFilter", seconds, profile=profile)
         else:
             rejectors |= _GANG
             if not is_evicting:
-                self.metrics.point("PodGroupPostFilter", seconds)
+                self.metrics.point("PodGroupPostFilter", seconds, profile=profile)
                 self.metrics.workload_preemption("Success" if relief.has_room else "Unschedulable")
         message = " ".join(filter(None, (units.describe(unit, short), relief.message)))
         texts = None if short.report is None else groupreport.texts(short.report, relief.message)
@@ -390,6 +395,10 @@ class Scheduler:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("%s failed", task.get_name(), exc_info=error)
+
+
+def _describe_defect(error: Exception) -> str:
+    return f"the scheduler has a defect: {type(error).__name__}: {error}"
 
 
 def _nominated(info: podinfo.PodInfo, nodes: Mapping[str, str] | None) -> str | None:

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, TypeVar
 
+from drachma.api import typeinfo
+
 LARGE: Final = 32 * 1024
 """Bytes from which on work is large: on the loop, work of this size takes up to some 50 ms."""
 
@@ -35,6 +37,7 @@ class Lane:
     def __init__(self, here: threading.local, *, threads: int = 1) -> None:
         self._here: Final = here
         self._threads: Final = concurrent.futures.ThreadPoolExecutor(max_workers=threads, thread_name_prefix="lane")
+        self._is_used = False
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Run ``work`` and return its result or raise its exception.
@@ -42,6 +45,9 @@ class Lane:
         It is not started if its caller is cancelled before; once started, it runs to its end.
         """
         loop = asyncio.get_running_loop()
+        if not self._is_used:
+            self._is_used = True
+            typeinfo.build()
 
         def begin() -> _T:
             self._here.loop = loop

@@ -153,15 +153,15 @@ class Planner:
 
     def _problem(self, number: int, waiting_pod: pod.Pod) -> str:
         """Return why a node of a group does not help a pod; empty if it does."""
-        outcome = self._on_new_node(number, waiting_pod)
+        outcome = self._place_on_new_node(number, waiting_pod)
         return outcome if isinstance(outcome, str) else ""
 
     def _group_rank(self, number: int, waiting_pod: pod.Pod) -> int:
         """Return the sum of the ranks of a pod's alternatives on a node of a group that helps it."""
-        outcome = self._on_new_node(number, waiting_pod)
+        outcome = self._place_on_new_node(number, waiting_pod)
         return 0 if isinstance(outcome, str) else outcome.rank
 
-    def _on_new_node(self, number: int, waiting_pod: pod.Pod) -> simulation.Placement | str:
+    def _place_on_new_node(self, number: int, waiting_pod: pod.Pod) -> simulation.Placement | str:
         """Return the placement of a pod with one more node, or the reason. Pods of one shape share the answer."""
         key = number, podinfo.shape(waiting_pod)
         if key not in self._fits:

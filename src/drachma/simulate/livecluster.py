@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from drachma import errors
-from drachma.api import codec, configmap, job, meta
+from drachma.api import codec, configmap, job, meta, resourcequota
 from drachma.api.struct import ABSENT_INT, ABSENT_MAP
 from drachma.client import Client, Selection, protocol, target
 from drachma.queueing.component import configurationmap
@@ -25,6 +25,12 @@ async def read(client: Client) -> ClusterState:
     for kind in KINDS:
         objects += await everything(client, kind)
     return ClusterState.of(objects)
+
+
+async def read_quotas(client: Client) -> tuple[resourcequota.ResourceQuota, ...]:
+    """Return the quotas of all namespaces. Raises errors.ForbiddenError if the user may not read them."""
+    quotas = await everything(client, resourcequota.ResourceQuota)
+    return tuple(each for each in quotas if isinstance(each, resourcequota.ResourceQuota))
 
 
 async def everything(

@@ -7,7 +7,6 @@ equal within a node, and two nodes never share one. So constraints on common att
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -15,11 +14,10 @@ from msgspec import structs
 
 from drachma.api import node as nodes
 from drachma.api import resourceslice
+from drachma.api.struct import ABSENT_TEXT
+from drachma.values import serialnumbers
 
 HOSTNAME: Final = "kubernetes.io/hostname"
-
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_DRAWN: Final = uuid.UUID("5b0b4a52-2f7e-4d38-9c0d-6b6e36fe9b0e")
 
 Slices = tuple[resourceslice.ResourceSlice, ...]
 
@@ -33,14 +31,13 @@ def rename(template: nodes.Node, slices: Iterable[resourceslice.ResourceSlice], 
 def _node(template: nodes.Node, before: str, name: str) -> nodes.Node:
     labels = {key: name if value == before else value for key, value in template.metadata.labels.items()}
     metadata = structs.replace(template.metadata, name=name, uid="", labels={**labels, HOSTNAME: name})
-    return structs.replace(template, metadata=metadata)
+    # Every node is a machine of its own.
+    return structs.replace(template, metadata=metadata, spec=structs.replace(template.spec, provider_id=ABSENT_TEXT))
 
 
 def _slice(template: resourceslice.ResourceSlice, before: str, name: str) -> resourceslice.ResourceSlice:
     def value(text: str) -> str:
-        if text == before:
-            return name
-        return _UUID.sub(lambda match: str(uuid.uuid5(_DRAWN, f"{name}/{match[0]}")), text)
+        return name if text == before else serialnumbers.replaced(text, owner=name)
 
     spec = template.spec
     devices = tuple(

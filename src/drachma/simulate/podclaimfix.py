@@ -1,6 +1,7 @@
 """Fixes: the smallest change that makes a pod's claims fit, as a JSON patch of the object that holds the requests.
 
-Specs of claims and templates are immutable, so the command replaces the object; the pod must be created again. Pure.
+Specs of claims and templates are immutable, so the command replaces the object. Claims are made from a template when a
+pod is created, so the command creates the pod again too. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 
 from drachma.allocator.explanation import report, wording
 from drachma.api import pod, resourceclaim
-from drachma.claims import podclaims
+from drachma.claims import ownership, podclaims
 
 
 class Fix(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -60,7 +61,17 @@ def build(change: report.Change, claims: Sequence[resourceclaim.ResourceClaim], 
         f" | kubectl patch --local -f - --type=json -p {_quoted(steps)} -o json"
         f" | kubectl replace --force -f -"
     )
+    if kind == "ResourceClaimTemplate":
+        command = f"{command} && {_recreate(user)}"
     return Fix(text=text, kind=kind, namespace=namespace, name=name, patch=steps, command=command)
+
+
+def _recreate(user: pod.Pod) -> str:
+    """Return the command that creates a pod again. A controller does that itself."""
+    name, where = user.metadata.name, f"-n {user.metadata.namespace} "
+    if ownership.controller_of(user) is not None:
+        return f"kubectl delete pod {where}{name}"
+    return f"kubectl get pod {where}{name} -o json | kubectl replace --force -f -"
 
 
 def _holder(claim: resourceclaim.ResourceClaim, user: pod.Pod) -> tuple[str, str, str] | None:

@@ -16,14 +16,14 @@ import msgspec
 from drachma.accounting import resourcenames
 from drachma.allocator import explanation
 from drachma.allocator.explanation import report, survey
-from drachma.api import gates, pod, resourceclaim
+from drachma.api import gates, pod, resourceclaim, resourcequota
 from drachma.claims import identity, podclaims
 from drachma.scheduler.cycle import gangpreemption
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.framework import eviction, remedy
 from drachma.scheduler.plugins.dynamicresources import extendedclaim
 from drachma.scheduler.snapshot import nodeclass, podinfo
-from drachma.simulate import newnodereason, nodegroup, podclaimfix, podhints, resourceshortage, simulation
+from drachma.simulate import claimquota, newnodereason, nodegroup, podclaimfix, podhints, resourceshortage, simulation
 from drachma.simulate.podclaimfix import Fix
 
 _DEVICES: Final = "DynamicResources"
@@ -129,12 +129,22 @@ class PodExplanation(_Data, frozen=True, kw_only=True):
 
 
 def explain(
-    cluster: simulation.Simulation, explained_pod: pod.Pod, *, groups: Sequence[nodegroup.NodeGroup] = ()
+    cluster: simulation.Simulation,
+    explained_pod: pod.Pod,
+    *,
+    groups: Sequence[nodegroup.NodeGroup] = (),
+    quotas: Sequence[resourcequota.ResourceQuota] = (),
 ) -> PodExplanation:
-    """Return the explanation of a pod. Pending pods that the scheduler tries earlier are placed first."""
+    """Return the explanation of a pod. Pending pods that the scheduler tries earlier are placed first.
+
+    ``quotas`` may keep its claims from being created.
+    """
     title = simulation.title(explained_pod)
     if explained_pod.spec.node_name:
         return PodExplanation(pod=title, node=explained_pod.spec.node_name, devices=_devices(cluster, explained_pod))
+    refusal = claimquota.refusal(cluster, explained_pod, quotas)
+    if refusal:
+        return PodExplanation(pod=title, message=refusal)
     cluster = cluster.fork()
     members = cluster.unit_of(explained_pod)
     titles = {simulation.title(each) for each in members}

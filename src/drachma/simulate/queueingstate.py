@@ -18,6 +18,7 @@ from drachma.api import (
     namespace,
     node,
     pod,
+    podgroup,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
@@ -47,6 +48,7 @@ KINDS: Final[tuple[target.Of[Any], ...]] = (
     resourceclaim.ResourceClaim,
     node.Node,
     pod.Pod,
+    podgroup.PodGroup,
     resources.RUNTIME_CLASSES,
     resources.TOPOLOGIES,
     resources.FLAVORS,
@@ -81,7 +83,7 @@ class QueueingState:
         objects = tuple(objects)
         self._now: Final = now
         self._configured: Final = configured or _configured(objects)
-        self._caches: Final = Caches(_Objects(objects), self._configured)
+        self._caches: Final = Caches(_Objects(objects), self._configured, has_group_claims=_has_group_claims(objects))
         self._obstacles: Final[dict[str, str]] = {}
         self.workloads: Final = {key_of(each): each for each in self._caches.workloads.cache}
         self.admitter: Final = self._make_admitter()
@@ -215,6 +217,11 @@ class _StaticSource(Generic[ObjectT]):
 
 def _holds_quota(queued: workload.Workload) -> bool:
     return workloadstate.has_reservation(queued) and not workloadstate.is_finished(queued)
+
+
+def _has_group_claims(objects: Iterable[meta.Object]) -> bool:
+    """Return True if groups have claims, which an API server keeps only if groups share claims."""
+    return any(isinstance(each, podgroup.PodGroup) and each.spec.resource_claims for each in objects)
 
 
 def _configured(objects: Iterable[meta.Object]) -> ActiveConfiguration:

@@ -53,11 +53,13 @@ def shortages(cluster: simulation.Simulation, unfit: Unfit) -> tuple[ResourceSho
         if not names or slot is None:
             continue
         info = cluster.snapshot.nodes.at(slot)
-        shortages_found += _on_node(cluster, unfit, info, [name for name in names if resourcenames.is_counted(name)])
+        shortages_found += _node_shortages(
+            cluster, unfit, info, [name for name in names if resourcenames.is_counted(name)]
+        )
     return tuple(shortages_found[:_MOST])
 
 
-def _on_node(
+def _node_shortages(
     cluster: simulation.Simulation, unfit: Unfit, info: nodeinfo.NodeInfo, names: list[str]
 ) -> Iterator[ResourceShortage]:
     own = requests.total(unfit.info.pod)

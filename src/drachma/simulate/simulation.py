@@ -9,9 +9,10 @@ could only be placed instead of others waits.
 
 from __future__ import annotations
 
+import collections
 import functools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -22,9 +23,9 @@ from drachma.runtime import cache, clock
 from drachma.scheduler import cycle, profiles
 from drachma.scheduler.cycle import gangpreemption, gangsearch, units
 from drachma.scheduler.cycle.decision import Placed, Unfit
-from drachma.scheduler.framework import plugin
+from drachma.scheduler.framework import hints, plugin
 from drachma.scheduler.framework.profile import Profile
-from drachma.scheduler.settings import DEFAULT_NAME, Settings
+from drachma.scheduler.settings import Settings
 from drachma.scheduler.snapshot import Snapshot, gangs, podinfo
 from drachma.simulate import clusterstate
 from drachma.values import forkmap
@@ -48,6 +49,23 @@ class Waiting(NamedTuple):
     reason: str
     unfit: Unfit | None = None
     """Decision of the cycle; None if the pod did not get that far."""
+
+
+class Refusal(NamedTuple):
+    """Pods that were tried together and got no nodes, and the scheduler's message about them."""
+
+    reason: str
+    unit: units.Unit | None = None
+    short: gangsearch.Short | None = None
+    """Decision of the cycle; None if the pods did not get that far."""
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        """Plugins whose rejection has to end before another attempt; empty after an error."""
+        if self.unit is None or self.short is None:
+            return frozenset()
+        plugins = frozenset(each for unfit in self.short.all_unfit for each in unfit.diagnosis.plugins)
+        return plugins if self.unit.gang is None else plugins | {hints.GANG_SCHEDULING}
 
 
 class Schedule(NamedTuple):
@@ -154,9 +172,9 @@ class Simulation:
                 self.snapshot.nominations.put(podinfo.PodInfo(new), new.status.nominated_node_name)
 
     def _is_ours(self, waiting_pod: pod.Pod) -> bool:
-        scheduler = waiting_pod.spec.scheduler_name or DEFAULT_NAME
+        is_ours = podstate.scheduler_name(waiting_pod) in self._settings.names
         is_deleted = waiting_pod.metadata.deletion_timestamp is not None
-        return scheduler == self._settings.name and not is_deleted and not podstate.has_ended(waiting_pod)
+        return is_ours and not is_deleted and not podstate.has_ended(waiting_pod)
 
     def remove(self, old: meta.Object) -> None:
         """Remove an object, given in its current state. Objects that refer to it stay."""
@@ -180,16 +198,23 @@ class Simulation:
     def end(self, ended: pod.Pod) -> None:
         """Remove a pod from its node, and release its claims as the claim controller does after the end of a pod."""
         self.snapshot.remove_pod(ended.metadata.uid)
+        collections.deque(self.release_claims(ended), maxlen=0)
+
+    def release_claims(
+        self, ended: pod.Pod
+    ) -> Iterator[tuple[resourceclaim.ResourceClaim, resourceclaim.ResourceClaim | None]]:
+        """Release the claims of a pod that has ended. Yield each as it was before and after, None if it is deleted."""
         for claim in list(self._claims_of(ended)):
             if ownership.is_controlled_by(claim.metadata, ended.metadata.uid):
                 self.snapshot.claims.remove(claim)
+                yield claim, None
             else:
                 users = tuple(each for each in claim.status.reserved_for if each.uid != ended.metadata.uid)
                 # The claim controller deallocates a claim without users.
                 allocation = claim.status.allocation if users else None
-                self.snapshot.claims.rewrite(
-                    claim, structs.replace(claim.status, reserved_for=users, allocation=allocation)
-                )
+                status = structs.replace(claim.status, reserved_for=users, allocation=allocation)
+                self.snapshot.claims.rewrite(claim, status)
+                yield claim, structs.replace(claim, status=status)
 
     def evict(self, evicted: pod.Pod) -> None:
         """Make a pod pending, as if its controller had created it again, with new claims from its templates."""
@@ -315,6 +340,35 @@ class Simulation:
         """Return what may help a pod that fits nowhere, such as evictions. Nothing is carried out."""
         return self._profile.post_filter(unfit.cycle, unfit.diagnosis)
 
+    def attempt(self, pods: Sequence[pod.Pod], gang: gangs.Gang | None = None) -> tuple[Placement, ...] | Refusal:
+        """Place pods that wait: one by itself, or those of a gang of which either enough get nodes or none."""
+        candidates: list[podinfo.PodInfo] = []
+        for each in pods:
+            candidate = self._candidate(each) if gang is None else self.with_claims(each)
+            if isinstance(candidate, Waiting):
+                return Refusal(candidate.reason)
+            candidates.append(podinfo.PodInfo(candidate))
+        needed = 1 if gang is None else self.snapshot.missing(gang)
+        unit = units.Unit(candidates[:1]) if needed <= 1 else units.Unit(candidates, gang, needed)
+        decision = self._units.decide(unit, self.snapshot)
+        match decision:
+            case gangsearch.Together(placements=placements):
+                return tuple(map(self._carry_out, placements))
+            case gangsearch.Short():
+                return Refusal(units.describe(unit, decision), unit, decision)
+            case _:
+                return Refusal(decision.message)
+
+    def relieve(self, refusal: Refusal) -> units.Relief:
+        """Return what may help pods that were refused, such as evictions. Nothing is carried out."""
+        if refusal.unit is None or refusal.short is None:
+            return units.Relief("")
+        return self._units.relieve(refusal.unit, refusal.short, self.snapshot)
+
+    def hints(self) -> Mapping[str, Sequence[hints.Hint]]:
+        """Return the changes that can help pods that each plugin of the scheduler has rejected."""
+        return self._profile.hints(self.snapshot)
+
     def find(self, namespace: str, name: str) -> pod.Pod | None:
         """Return a pod of the cluster, with a node or without, or None."""
         waiting_pod = self._pending.get(cache.Key(namespace, name))
@@ -326,29 +380,57 @@ class Simulation:
     def with_claims(self, waiting_pod: pod.Pod) -> pod.Pod | Waiting:
         """Create the claims of a pod from its templates, and return the pod with their names in its status."""
         statuses = list(waiting_pod.status.resource_claim_statuses)
-        group = self.snapshot.claim_group(waiting_pod)
-        for entry in waiting_pod.spec.resource_claims:
-            if not isinstance(podclaims.refer(waiting_pod, entry), podclaims.Missing):
-                continue
-            name = str(entry.resource_claim_template_name)
-            template = self._templates.get(cache.Key(waiting_pod.metadata.namespace, name))
-            if template is None:
+        for entry in self._missing_entries(waiting_pod):
+            draft = self._draft(waiting_pod, entry)
+            if draft is None:
+                name = entry.resource_claim_template_name
                 return Waiting(waiting_pod, f'resourceclaimtemplate.resource.k8s.io "{name}" not found')
-            owner = podclaims.consumer(waiting_pod, entry, group)
-            draft = templates.claim(template, owner=owner, entry=entry)
-            claim_name = _generated_name(group, entry) if owner is group else None
-            claim_name = claim_name or f"{draft.metadata.generate_name}simulated"
-            uid = f"{owner.metadata.uid}/{entry.name}"
-            # A claim of the group may exist already: for an earlier pod, or in the cluster.
-            if owner is waiting_pod or self.snapshot.claims.get(owner.metadata.namespace, claim_name) is None:
-                metadata = structs.replace(draft.metadata, name=claim_name, uid=uid, resource_version="1")
-                self.snapshot.claims.observe(structs.replace(draft, metadata=metadata))
-            statuses.append(pod.PodResourceClaimStatus(name=entry.name, resource_claim_name=claim_name))
+            if not self._is_created(waiting_pod, draft):
+                self.snapshot.claims.observe(draft)
+            statuses.append(pod.PodResourceClaimStatus(name=entry.name, resource_claim_name=draft.metadata.name))
         if len(statuses) == len(waiting_pod.status.resource_claim_statuses):
             return waiting_pod
         return structs.replace(
             waiting_pod, status=structs.replace(waiting_pod.status, resource_claim_statuses=tuple(statuses))
         )
+
+    def missing_claims(
+        self, waiting_pod: pod.Pod
+    ) -> Iterator[tuple[pod.PodResourceClaim, resourceclaim.ResourceClaim]]:
+        """Yield the entries of a pod whose claims are to be created, with these claims, as far as templates exist."""
+        for entry in self._missing_entries(waiting_pod):
+            draft = self._draft(waiting_pod, entry)
+            if draft is not None and not self._is_created(waiting_pod, draft):
+                yield entry, draft
+
+    def _missing_entries(self, waiting_pod: pod.Pod) -> list[pod.PodResourceClaim]:
+        return [
+            entry
+            for entry in waiting_pod.spec.resource_claims
+            if isinstance(podclaims.refer(waiting_pod, entry), podclaims.Missing)
+        ]
+
+    def _draft(self, waiting_pod: pod.Pod, entry: pod.PodResourceClaim) -> resourceclaim.ResourceClaim | None:
+        """Return the claim for an entry of a pod, with a name, or None without a template."""
+        key = cache.Key(waiting_pod.metadata.namespace, str(entry.resource_claim_template_name))
+        template = self._templates.get(key)
+        if template is None:
+            return None
+        group = self.snapshot.claim_group(waiting_pod)
+        owner = podclaims.consumer(waiting_pod, entry, group)
+        draft = templates.claim(template, owner=owner, entry=entry)
+        name = _generated_name(group, entry) if owner is group else None
+        name = name or f"{draft.metadata.generate_name}simulated"
+        uid = f"{owner.metadata.uid}/{entry.name}"
+        return structs.replace(
+            draft, metadata=structs.replace(draft.metadata, name=name, uid=uid, resource_version="1")
+        )
+
+    def _is_created(self, waiting_pod: pod.Pod, draft: resourceclaim.ResourceClaim) -> bool:
+        """Return True if the claim of a pod's group exists: for an earlier pod, or in the cluster."""
+        metadata = draft.metadata
+        is_own = ownership.is_controlled_by(metadata, waiting_pod.metadata.uid)
+        return not is_own and self.snapshot.claims.get(metadata.namespace, metadata.name) is not None
 
     def _claims_of(self, user: pod.Pod) -> Iterator[resourceclaim.ResourceClaim]:
         for name in podclaims.all_names(user):

@@ -21,7 +21,7 @@ from drachma.web import live, page, signin
 from drachma.web.page import Page
 from drachma.web.pages import claims, devices, playground, pods, queues, reports, summary, whatif
 from drachma.web.rendering import Renderer
-from drachma.web.security import Shield
+from drachma.web.security import HEALTH_PATHS, Shield
 from drachma.web.sessions import Sessions
 from drachma.web.settings import Settings
 from drachma.web.signin import NotSignedInError, SignIn
@@ -77,7 +77,7 @@ class Dashboard:
                 Route("/signin", self._guarded(self._show_sign_in), methods=["GET", "POST"]),
                 Route("/signout", self._guarded(self._sign_out), methods=["POST"]),
                 Route("/assets/{name}", self._assets.respond),
-                Route("/healthz", _healthy),
+                *(Route(path, _healthy) for path in HEALTH_PATHS),
                 Route("/{rest:path}", self._guarded(self._not_found)),
             ],
         )

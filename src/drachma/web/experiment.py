@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -179,6 +179,10 @@ def _replace_way(claims: wish.Claims, spot: wish.Spot, change: Change) -> wish.C
     return (*claims[: spot.claim], amended, *claims[spot.claim + 1 :])
 
 
+_MOST_GROUP_NAME: Final = 200
+"""Characters of a group's name, to which the names of its nodes append a number."""
+
+
 def _group(cluster: Simulation, like: str) -> nodegroup.NodeGroup:
     """Return a group of nodes like an existing one."""
     info = cluster.snapshot.nodes.find(like)
@@ -186,7 +190,7 @@ def _group(cluster: Simulation, like: str) -> nodegroup.NodeGroup:
         raise errors.InvalidValueError(f"node {like[:253]!r}: does not exist")
     slices = [each for each in cluster.snapshot.devices.catalog.slices() if each.spec.node_name == like]
     state = ClusterState.of([info.node, *slices])
-    return nodegroup.read(grouplearning.learn(state, like, name="new").document)
+    return nodegroup.read(grouplearning.learn(state, like, name=like[:_MOST_GROUP_NAME].rstrip("-.")).document)
 
 
 def _plan(cluster: Simulation, group: nodegroup.NodeGroup) -> str:

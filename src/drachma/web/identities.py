@@ -48,7 +48,7 @@ def own(settings: Settings) -> Identity:
     return Identity(access=settings.access, digest="own", namespace=settings.access.namespace)
 
 
-def of_token(settings: Settings, token: str) -> Identity:
+def token_identity(settings: Settings, token: str) -> Identity:
     """Return the identity of a bearer token. Raises errors.AccessError for a text that cannot be a token."""
     token = token.strip()
     if not token or len(token) > MOST_BYTES or not token.isascii() or any(char.isspace() for char in token):
@@ -56,7 +56,7 @@ def of_token(settings: Settings, token: str) -> Identity:
     return Identity(access=_anonymous(settings, token=token), digest=_digest("token", token))
 
 
-def of_kubeconfig(settings: Settings, text: str) -> Identity:
+def kubeconfig_identity(settings: Settings, text: str) -> Identity:
     """Return the identity of the current user in a kubeconfig, on the dashboard's own API server.
 
     Raises:
@@ -82,7 +82,7 @@ def of_kubeconfig(settings: Settings, text: str) -> Identity:
     namespace = context.get("namespace")
     token, certificate, key = (user.get(name) for name in ("token", "client-certificate-data", "client-key-data"))
     if isinstance(token, str) and token:
-        identity = of_token(settings, token)
+        identity = token_identity(settings, token)
     elif isinstance(certificate, str) and isinstance(key, str):
         pair = access.KeyPair(_decode("client-certificate-data", certificate), _decode("client-key-data", key))
         identity = Identity(
@@ -93,7 +93,7 @@ def of_kubeconfig(settings: Settings, text: str) -> Identity:
     return msgspec.structs.replace(identity, namespace=namespace if isinstance(namespace, str) else "")
 
 
-def of_proxy(settings: Settings, trust: ProxyTrust, headers: Mapping[str, str]) -> Identity | None:
+def proxy_identity(settings: Settings, trust: ProxyTrust, headers: Mapping[str, str]) -> Identity | None:
     """Return the identity that a trusted proxy names in its headers, or None if it names none."""
     name = headers.get(trust.user_header.lower(), "").strip()
     if not name:

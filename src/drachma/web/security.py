@@ -42,8 +42,8 @@ _OWN_SITE: Final = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for requests that a page of this origin or the user made."""
 
 _MOST_QUERY: Final = 16_384
-_HEALTH: Final = "/healthz"
-"""Path that kubelets probe by the address of the pod. It says nothing about the cluster."""
+HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
+"""Paths that kubelets probe by the address of the pod. They say nothing about the cluster."""
 
 
 class Shield:
@@ -75,7 +75,7 @@ class Shield:
     def _refusal(self, request: Request) -> str:
         """Return the reason to refuse a request, or an empty text."""
         host = _host_name(request.headers.get("host", ""))
-        if host not in self._hosts and request.url.path != _HEALTH:
+        if host not in self._hosts and request.url.path not in HEALTH_PATHS:
             return f"host {host[:100]!r}: this dashboard does not have that name; --public-url adds one"
         if len(request.scope.get("query_string", b"")) > _MOST_QUERY:
             return f"query: is longer than {_MOST_QUERY} bytes"

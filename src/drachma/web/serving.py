@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final
 from urllib import parse
@@ -17,6 +18,8 @@ import msgspec
 
 from drachma.client.access import Access
 from drachma.listening import addresses, asgiserver
+from drachma.process import tlsserving
+from drachma.runtime import clock
 from drachma.web.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,7 +73,7 @@ async def running(settings: Settings, make: Callable[[Settings], Dashboard] = _i
     opened, bound = addresses.bind(settings.address)
     settings = msgspec.structs.replace(settings, address=bound)
     application = _Deferred(settings, make)
-    async with asgiserver.serving(application, opened):
+    async with _own_certificate(settings) as context, asgiserver.serving(application, opened, context=context):
         try:
             yield settings
         finally:
@@ -78,9 +81,27 @@ async def running(settings: Settings, make: Callable[[Settings], Dashboard] = _i
             await application.close()
 
 
+@contextlib.asynccontextmanager
+async def _own_certificate(settings: Settings) -> AsyncIterator[ssl.SSLContext | None]:
+    """Yield the TLS context of the dashboard, and load each new certificate while the block lasts."""
+    if settings.certificate is None:
+        yield None
+        return
+    context = tlsserving.context(settings.certificate)
+    following = asyncio.create_task(
+        tlsserving.follow(context, settings.certificate, clock=clock.SystemClock()), name="dashboard certificate"
+    )
+    try:
+        yield context
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
 def address(settings: Settings) -> str:
     """Return the address to open in a browser, with the start key if there is one."""
-    base = settings.public_url.rstrip("/") or settings.address.url.replace("https://", "http://", 1)
+    own = settings.address.url
+    base = settings.public_url.rstrip("/") or (own if settings.certificate else own.replace("https://", "http://", 1))
     return f"{base}/?{parse.urlencode({'key': settings.start_key})}" if settings.start_key else f"{base}/"
 
 

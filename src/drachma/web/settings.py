@@ -10,6 +10,7 @@ import msgspec
 from drachma import errors
 from drachma.client.access import Access
 from drachma.listening import addresses
+from drachma.server.access import certificates
 
 
 class ProxyTrust(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +49,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     address: addresses.Address = addresses.Address("127.0.0.1", 0)
     public_url: str = ""
     """URL in the browser's address bar, if a proxy is in front."""
+    certificate: certificates.Files | None = None
+    """Certificate to serve HTTPS with; None for HTTP."""
     start_key: str = ""
     """Secret in the printed address that signs a browser in as the account of ``access``; without one, tokens only."""
     proxy: ProxyTrust | None = None
@@ -64,7 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_secure(self) -> bool:
         """True if browsers reach the dashboard over HTTPS, so that cookies may be limited to it."""
-        return self.public_url.startswith("https://")
+        return self.public_url.startswith("https://") if self.public_url else self.certificate is not None
 
     @property
     def hosts(self) -> frozenset[str]:

@@ -43,10 +43,10 @@ class SignIn:
         """Return the identity of a request. Raises NotSignedInError, or errors.AccessError for a bad token."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
-            return identities.of_token(self._settings, token)
+            return identities.token_identity(self._settings, token)
         proxy = self._settings.proxy
         if proxy is not None and proxy.trusts(request.client.host if request.client else ""):
-            identity = identities.of_proxy(self._settings, proxy, request.headers)
+            identity = identities.proxy_identity(self._settings, proxy, request.headers)
             if identity is not None:
                 return identity
         session = self.session(request)
@@ -75,7 +75,9 @@ class SignIn:
         if bool(text) == bool(token):
             raise errors.AccessError("enter a token, or a kubeconfig: one of them is needed")
         identity = (
-            identities.of_kubeconfig(self._settings, text) if text else identities.of_token(self._settings, token)
+            identities.kubeconfig_identity(self._settings, text)
+            if text
+            else identities.token_identity(self._settings, token)
         )
         return await self._sessions.sign_in(identity)
 

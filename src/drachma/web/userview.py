@@ -29,6 +29,7 @@ from drachma.client import Selection, http, target
 from drachma.queueing.component import resources
 from drachma.runtime import Informers, clock, informer
 from drachma.runtime.cache import Key
+from drachma.values import names
 from drachma.web import identities, models, permissions
 from drachma.web.devicemap import DeviceMap
 from drachma.web.identities import Identity, User
@@ -56,6 +57,9 @@ _MOST_NAMESPACES: Final = 50
 
 _READY_SECONDS: Final = 0.4
 """Time that the first page waits for the first objects; later ones arrive as live updates."""
+
+_ENTER_SECONDS: Final = 1.0
+"""Time that the first page of a namespace waits for its objects."""
 
 _SAMPLE_SECONDS: Final = 60.0
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
@@ -145,14 +149,31 @@ class UserView:
 
     @property
     def namespaces(self) -> tuple[str, ...]:
-        """Namespaces that are read one by one if the whole cluster may not be read."""
-        return self._namespaces
+        """Namespaces that are read one by one, because the user may not read the whole cluster."""
+        return tuple(sorted({name for scope in self.scopes.values() for name in scope.namespaces if name}))
 
     def add_namespace(self, name: str) -> None:
         """Read one more namespace, if the user may."""
         if name not in self._namespaces and len(self._namespaces) < _MOST_NAMESPACES:
             self._namespaces = (*self._namespaces, name)
             self._again.set()
+
+    async def enter_namespace(self, name: str, kind: target.Of[Any]) -> None:
+        """Read the namespace of a link that the user follows, unless the user may read the kind everywhere.
+
+        The first page that names it waits for its objects, for a moment.
+        """
+        if self.reads_all(kind) or name in self._namespaces or names.dns1123_label(name):
+            return
+        generation, listener = self.generation, self.listen()
+        self.add_namespace(name)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_ENTER_SECONDS):
+                    while models.ACCESS not in await listener.next() or self.generation == generation:
+                        pass
+        finally:
+            listener.close()
 
     def refusal(self, kind: target.Of[Any]) -> str:
         """Return the server's message if the user may not read all objects of a kind, or an empty text."""

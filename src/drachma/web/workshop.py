@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from drachma.allocator import explanation
 from drachma.allocator.explanation import amendment, report, survey
-from drachma.api import codec, manifest, meta, pod, resourceclaim
+from drachma.api import codec, manifest, meta, pod, resourceclaim, typeinfo
 from drachma.claims import podclaims
 from drachma.queueing.explanation import WorkloadExplanation
 from drachma.runtime import clock
@@ -83,6 +83,7 @@ class Workshop:
         self._time: Final = time
         self._lock: Final = asyncio.Lock()
         self._built: _Built | None = None
+        typeinfo.build()
         self.estimates: Estimates | None = None
         """The last estimates that the user asked for."""
 

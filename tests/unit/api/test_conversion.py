@@ -42,6 +42,13 @@ def test_v1beta1_requests(beta: dict[str, Any], want: dict[str, Any]) -> None:
     assert codec.encode(codec.decode(claim_with(beta, version="v1beta1"))) == claim_with(want, version="v1")
 
 
+@pytest.mark.parametrize("exactly", [None, {}], ids=["no-exact-form", "an-empty-one"])
+def test_v1beta1_requests_always_have_a_class_name(exactly: dict[str, Any] | None) -> None:
+    request = {"name": "r"} if exactly is None else {"name": "r", "exactly": exactly}
+    written = codec.encode(codec.decode(claim_with(request, version="v1")), api_version="resource.k8s.io/v1beta1")
+    assert written["spec"]["devices"]["requests"] == [{"name": "r", "deviceClassName": ""}]
+
+
 def test_v1beta1_slice_without_basic_part() -> None:
     given = {
         "apiVersion": "resource.k8s.io/v1beta1",

@@ -29,3 +29,10 @@ def test_parse() -> None:
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(errors.InvalidValueError, match=message):
         gates.Gates.parse(text)
+
+
+def test_gates_are_not_locked_and_do_not_depend_on_each_other() -> None:
+    """Kubernetes 1.37 has locked the first gate, and refuses the second without it."""
+    switched = gates.ALL.switched({"DynamicResourceAllocation": False})
+    assert not switched.on(gates.Gate.CORE)
+    assert switched.on(gates.Gate.EXTENDED_RESOURCE)

@@ -1,6 +1,7 @@
 """The benchmark: what it measures, what it is made of, and that it runs."""
 
 import asyncio
+import pickle
 import random
 import re
 
@@ -67,13 +68,15 @@ def test_scaled_refuses_nothing_at_all(number: int) -> None:
 async def test_the_server_takes_every_workload_and_its_pods_fit(workload: workloads.Workload) -> None:
     """On two nodes, with everything that fills them; then one pod is bound."""
     small = workload.scaled(nodes=2, pods=1)
+    # Each workload runs in a process of its own.
+    assert pickle.loads(pickle.dumps(small)).new_pod(0) == small.new_pod(0)
     async with embedded.server(memory.MemoryStore()) as server:
         await preparation.prepare(server.client, small, rng=random.Random(1))
         async with embedded.running(Surroundings(server.client)), Informers(server.client) as informers:
             measured = meter.Meter(objects.MEASURED, informers.of(pod.Pod))
             await informers.wait_synced()
             measured.begin()
-            await preparation.create(server.client, objects.pod(objects.MEASURED))
+            await preparation.create(server.client, small.new_pod(0))
             async with asyncio.timeout(60):
                 await measured.until(1)
     assert measured.figures().bound == 1

@@ -57,3 +57,7 @@ def test_features_that_are_off(gate: gates.Gate, name: str) -> None:
 
 def test_no_controller_resizes_volumes() -> None:
     assert not [each.name for each in descriptors.ALL if "expand" in each.name or "resize" in each.name]
+
+
+def test_the_cleaner_of_bootstrap_tokens_runs_by_default() -> None:
+    assert "token-cleaner-controller" in {each.name for each in descriptors.chosen()}

@@ -23,7 +23,7 @@ ALERTS = [
 ]
 BOARDS = sorted(MONITORING.glob("*.json"))
 FUNCTIONS = {"sum", "rate", "increase", "topk", "absent", "histogram_quantile"}
-WORDS = {"by", "le", "without", "and", "or", "unless"}
+WORDS = {"by", "le", "without", "and", "or", "unless", "on"}
 TOKEN = re.compile(
     r"""\s*(?:(?P<string>"[^"]*")|(?P<duration>\d+[smhd])|(?P<number>\d+(?:\.\d+)?)|(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)
     |(?P<sign>==|!=|=~|!~|>=|<=|[-+*/<>=(){}\[\],]))""",
@@ -58,7 +58,7 @@ def metric_names(expression: str) -> set[str]:
     items = tokens(expression)
     for number, (kind, text) in enumerate(items):
         if text in "({[" and kind == "sign":
-            is_labels = text == "{" or (number and items[number - 1][1] in ("by", "without"))
+            is_labels = text == "{" or (number and items[number - 1][1] in ("by", "without", "on"))
             closers.append(({"(": ")", "{": "}", "[": "]"}[text], is_labels))
         elif text in ")}]" and kind == "sign":
             if not closers or closers.pop()[0] != text:

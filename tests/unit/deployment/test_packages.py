@@ -15,14 +15,24 @@ import drachma
 from drachma import deployment
 from drachma.controllers import descriptors
 from drachma.deployment import components
+from drachma.process import webhookdeployment
 
 Document = dict[str, Any]
 
 DEPLOY = pathlib.Path(__file__).parents[3] / "deploy"
 CHART = DEPLOY / "chart"
 COMPONENTS = {
+    "autoscaler": components.autoscaler(command="node-provider"),
+    "dashboard": components.dashboard(),
     "exporter": components.exporter(),
     "queueing": components.queueing(),
+    "queueing-webhooks": components.queueing(
+        components.Webhooks(
+            secret=webhookdeployment.SECRET,
+            service=webhookdeployment.service("drachma-system").text,
+            documents=webhookdeployment.documents("drachma-system"),
+        )
+    ),
     "scheduler": components.scheduler("drachma-scheduler"),
 }
 
@@ -36,14 +46,28 @@ def test_a_base_has_the_printed_objects(name: str) -> None:
     folder = DEPLOY / "kustomize" / name
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     stored = [each for file in kustomization["resources"] for each in yaml.safe_load_all((folder / file).read_text())]
-    remedy = f"write it anew: drachma manifests {name} --image drachma > deploy/kustomize/{name}/objects.yaml"
+    arguments = name.replace("-", " --")
+    remedy = f"write it anew: drachma manifests {arguments} --image drachma > deploy/kustomize/{name}/objects.yaml"
     assert stored == _documents(name), remedy
 
 
-@pytest.mark.parametrize("name", ["exporter", "queueing"])
+@pytest.mark.parametrize("name", ["autoscaler", "dashboard", "exporter", "queueing"])
 def test_the_chart_has_the_permissions_of_a_component(name: str) -> None:
-    [role] = [each for each in _documents(name) if each["kind"] == "ClusterRole"]
+    proxy = components.Proxy(user_header="X-User", networks=("10.0.0.0/8",))
+    component = components.dashboard(proxy=proxy) if name == "dashboard" else COMPONENTS[name]
+    documents = deployment.documents([component], deployment.Settings(image="drachma"))
+    [role] = [each for each in documents if each["kind"] == "ClusterRole"]
     assert yaml.safe_load((CHART / "roles" / f"{name}.yaml").read_text()) == role["rules"]
+
+
+@pytest.mark.parametrize("sort", ["Mutating", "Validating"])
+def test_the_chart_has_the_webhooks_of_queueing(sort: str) -> None:
+    documents = webhookdeployment.documents("drachma-system", b"authority")
+    [configuration] = [each for each in documents if each["kind"] == f"{sort}WebhookConfiguration"]
+    stored = yaml.safe_load((CHART / "webhooks" / f"{sort.lower()}.yaml").read_text())
+    for webhook in configuration["webhooks"]:
+        webhook["clientConfig"]["caBundle"] = ""
+    assert stored == configuration["webhooks"]
 
 
 def test_the_chart_knows_the_account_of_every_controller() -> None:

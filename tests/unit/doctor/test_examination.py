@@ -1,6 +1,7 @@
 """Clusters with one planted fault each: the doctor finds it and nothing else; a healthy cluster has no findings."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import msgspec
@@ -160,6 +161,11 @@ FAULTS = [
         id="a-claim-that-does-not-exist",
     ),
     pytest.param(
+        [{**_pod(resourceClaims=[{"name": "g", "resourceClaimName": "none"}]), "status": {"phase": "Running"}}],
+        "critical pod-claim-missing: Pod default/p",
+        id="a-claim-that-was-removed-by-force",
+    ),
+    pytest.param(
         [_pod(resourceClaims=[{"name": "g", "resourceClaimTemplateName": "none"}])],
         "error pod-claim-missing: Pod default/p",
         id="a-template-that-does-not-exist",
@@ -285,6 +291,70 @@ def test_facts_about_the_api_server(facts: dict[str, Any], want: list[str]) -> N
     assert _shown(doctor.examine(_cluster([], **facts))) == want
 
 
+def _apart(value: Any, number: int) -> Any:
+    """Return documents of one fault with names of its own, so that many faults fit into one cluster."""
+    if isinstance(value, dict):
+        return {_apart(key, number): _apart(each, number) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_apart(each, number) for each in value]
+    if not isinstance(value, str):
+        return value
+    if value in _NAMES or value.startswith("uid-"):
+        return f"{value}-{number}"
+    return value.replace(DRIVER, f"gpu-{number}.example.com").replace("gpu.deviceclass", f"gpu-{number}.deviceclass")
+
+
+def _planted() -> list[tuple[list[Document], str]]:
+    values: list[Any] = [each.values for each in FAULTS]
+    return [(documents, expected) for documents, expected in values]
+
+
+def _shown_apart(want: str, number: int) -> str:
+    """Return the finding that is expected for documents with names of their own."""
+    if "extended resource" in want:
+        return want
+    return re.sub(r"[\w.-]+", lambda word: str(_apart(word[0], number)), want)
+
+
+_NAMES = frozenset({"n1", "n2", "n9", "gpu", "c", "d", "p", "q", "n1-gpus", "n2-gpus", "old", "other", "lost", "gone",
+                    "gpus", "nic", "one", "two", "all"})  # fmt: skip
+
+
+def test_all_faults_in_one_cluster() -> None:
+    documents: list[Document] = []
+    want: list[str] = []
+    for number, (planted, expected) in enumerate(_planted()):
+        merged = {(each["kind"], each["metadata"]["name"]): each for each in [*HEALTHY, *planted]}
+        documents += _apart(list(merged.values()), number)
+        want.append(_shown_apart(expected, number))
+    cluster = doctor.Cluster.of([codec.decode(each) for each in documents], now=NOW)
+    facts: dict[str, Any] = {
+        "webhooks": (WEBHOOK,),
+        "endpoints": (),
+        "unserved": ("devicetaintrules.resource.k8s.io",),
+        "server_version": "v1.36.2",
+        "kubelet_versions": {"n1-0": "v1.37.0"},
+    }
+    want += [
+        "error webhook-without-endpoints: webhook w.example.com of queues",
+        "info kind-not-served: resource devicetaintrules.resource.k8s.io",
+        "warning version-skew: Node n1-0",
+    ]
+    assert len(want) == 26
+    assert sorted(_shown(doctor.examine(msgspec.structs.replace(cluster, **facts)))) == sorted(want)
+
+
+_REPAIRED = frozenset(
+    {"slice-stale", "slice-orphaned", "reservation-without-pod", "claim-stuck-deleting", "claim-orphaned"}
+)
+"""Checks that propose a repair, which the next test carries out."""
+
+
+def test_no_other_check_proposes_a_repair() -> None:
+    findings = [finding for documents, _ in _planted() for finding in doctor.examine(_cluster(documents))]
+    assert {each.check for each in findings if each.repair is not None} == _REPAIRED
+
+
 async def test_repairs_are_carried_out_and_end_the_findings() -> None:
     """Every repair is a request that the real server takes."""
     stuck = {"finalizers": ["resource.kubernetes.io/delete-protection"]}
@@ -315,9 +385,7 @@ async def test_repairs_are_carried_out_and_end_the_findings() -> None:
         later = cluster.clock.utc() + dt.timedelta(hours=1)
         findings = doctor.examine(await visit.read(cluster.client, now=later))
         repairs = [each.repair for each in findings if each.repair is not None]
-        assert {each.check for each in findings if each.repair is not None} == {
-            "slice-stale", "slice-orphaned", "reservation-without-pod", "claim-stuck-deleting", "claim-orphaned"
-        }  # fmt: skip
+        assert {each.check for each in findings if each.repair is not None} == _REPAIRED
         for repair in repairs:
             await visit.carry_out(cluster.client, repair)
         after = doctor.examine(await visit.read(cluster.client, now=later))

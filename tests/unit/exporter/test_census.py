@@ -3,12 +3,14 @@
 import datetime as dt
 from typing import Any
 
+import msgspec
 import prometheus_client
 import pytest
 
-from drachma.api import codec
+from drachma.api import codec, hooks
 from drachma.exporter import Census, Exporter, Limits, Objects
 from drachma.exporter.series import Metric
+from drachma.queueing.kinds import clusterqueue
 from drachma.runtime import Surroundings
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
@@ -177,3 +179,72 @@ async def test_the_exporter_follows_a_cluster() -> None:
     assert f'drachma_devices{{driver="{DRIVER}",node="n0",state="allocated"}} 1.0' in content
     assert f'drachma_devices{{driver="{DRIVER}",node="n0",state="free"}} 1.0' in content
     assert 'drachma_resource_claims{namespace="default",state="reserved"} 1.0' in content
+
+
+def _sized_claim(name: str, count: int, **fields: Any) -> Any:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "count": count, **fields}}
+    return _object("ResourceClaim", name, spec={"devices": {"requests": [request]}})
+
+
+@pytest.mark.parametrize(
+    ("claims", "want"),
+    [
+        pytest.param([], 0, id="nothing-is-known-without-claims"),
+        pytest.param([_sized_claim("one", 1)], 0, id="single-devices"),
+        pytest.param([_sized_claim("two", 2)], 1, id="a-pair-does-not-fit-on-one-node"),
+        pytest.param([_sized_claim("three", 3)], 3, id="nowhere"),
+        pytest.param([_sized_claim("three", 3), _sized_claim("two", 2)], 1, id="any-shape-counts"),
+        pytest.param(
+            [_sized_claim("odd", 1, selectors=[{"cel": {"expression": "false"}}])], 3, id="selector-matches-nothing"
+        ),
+        pytest.param([_sized_claim("all", 0, allocationMode="All")], 0, id="all-devices"),
+    ],
+)
+def test_free_devices_that_no_usual_claim_could_use(claims: list[Any], want: int) -> None:
+    taint = {"key": "example.com/broken", "effect": "NoSchedule"}
+    slices = [
+        _slice("n1", {"name": "a"}, {"name": "b", "taints": [taint]}),
+        _slice("n2", {"name": "a"}, {"name": "b"}),
+    ]
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    gpus = _object("DeviceClass", "gpu", metadata={"namespace": ""}, spec={"selectors": [selector]})
+    objects = Objects(slices=slices, claims=claims, classes=[gpus])
+    assert _samples(objects, "drachma_unusable_free_devices") == {(DRIVER,): want}
+
+
+def test_devices_of_the_network_help_every_node() -> None:
+    shared = _slice("n2", {"name": "a"})
+    spec = {key: value for key, value in codec.encode(shared)["spec"].items() if key != "nodeName"}
+    network = _object("ResourceSlice", "network", spec={**spec, "allNodes": True})
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    gpus = _object("DeviceClass", "gpu", metadata={"namespace": ""}, spec={"selectors": [selector]})
+    slices = [_slice("n1", {"name": "a"}), network]
+    for count, want in ((2, 0), (3, 2)):
+        objects = Objects(slices=slices, claims=[_sized_claim("c", count)], classes=[gpus])
+        assert _samples(objects, "drachma_unusable_free_devices") == {(DRIVER,): want}
+
+
+def _cluster_queue(name: str, nominal: str, used: str, borrowed: str) -> clusterqueue.ClusterQueue:
+    quota = {"name": "cpu", "nominalQuota": nominal}
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": flavor, "resources": [quota]} for flavor in "ab"]}]
+    usage = [{"name": "a", "resources": [{"name": "cpu", "total": used, "borrowed": borrowed}]}]
+    status = {"pendingWorkloads": 3, "admittedWorkloads": 2, "flavorsReservation": usage}
+    document = {"metadata": {"name": name}, "spec": {"resourceGroups": groups}, "status": status}
+    return msgspec.convert(document, clusterqueue.ClusterQueue, dec_hook=hooks.decode)
+
+
+def test_queues() -> None:
+    objects = Objects(queues=[_cluster_queue("q", "1500m", "4", "1")])
+    assert _samples(objects, "drachma_cluster_queue_workloads") == {("q", "pending"): 3, ("q", "admitted"): 2}
+    assert _samples(objects, "drachma_cluster_queue_quota") == {
+        ("q", "cpu", "nominal"): 3.0,
+        ("q", "cpu", "used"): 4.0,
+        ("q", "cpu", "borrowed"): 1.0,
+    }
+
+
+def test_queues_beyond_the_limit_are_counted_together() -> None:
+    objects = Objects(queues=[_cluster_queue(name, "1", "1", "0") for name in "abc"])
+    samples = _samples(objects, "drachma_cluster_queue_workloads", Limits(names=2))
+    assert samples["other", "pending"] == 3
+    assert len(samples) == 6

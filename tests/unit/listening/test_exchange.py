@@ -51,8 +51,10 @@ class Wire:
 class Server:
     """A connection with an application on it."""
 
-    def __init__(self, application: exchange.Application, limits: Limits | None = None) -> None:
-        slot = Budget().admit("", descriptor=0)
+    def __init__(
+        self, application: exchange.Application, limits: Limits | None = None, *, budget: Budget | None = None
+    ) -> None:
+        slot = (Budget() if budget is None else budget).admit("", descriptor=0)
         assert slot is not None
         self.wire = Wire()
         self.state = ServerState()
@@ -110,7 +112,7 @@ async def test_head_request_gets_no_body() -> None:
 
 async def test_client_that_closes_is_answered_and_closed() -> None:
     server = Server(respond)
-    server.connection.data_received(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+    server.connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     assert b"connection: close\r\n" in await server.finish()
     assert server.wire.is_closed
 
@@ -134,7 +136,7 @@ async def test_requests_sent_together_are_answered_in_turn() -> None:
 @pytest.mark.parametrize("size", [3, 70_000])
 async def test_body_in_parts_arrives_whole(size: int) -> None:
     server = Server(echo)
-    server.connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size)
+    server.connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
     await asyncio.sleep(0)
     for start in range(0, size, 10_000):
         server.connection.data_received(b"x" * min(10_000, size - start))
@@ -144,13 +146,13 @@ async def test_body_in_parts_arrives_whole(size: int) -> None:
 
 async def test_body_that_comes_with_its_head_needs_no_wait() -> None:
     server = Server(echo)
-    server.connection.data_received(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc")
+    server.connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc")
     assert (await server.finish()).endswith(b"abc")
 
 
 async def test_client_is_asked_to_send_the_body_that_it_holds_back() -> None:
     server = Server(echo)
-    server.connection.data_received(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
+    server.connection.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n")
     await asyncio.sleep(0)
     assert server.wire.data == b"HTTP/1.1 100 Continue\r\n\r\n"
     server.connection.data_received(b"x")

@@ -3,6 +3,8 @@
 import asyncio
 import pathlib
 
+import pytest
+
 from drachma.api import configmap
 from drachma.process import configurationfile, embedded
 from drachma.queueing.component import ActiveConfiguration, configurationmap
@@ -45,3 +47,17 @@ async def test_a_file_is_published_and_published_again_when_it_changes(tmp_path:
         await clock.advance(3)
         assert "name: accelerators" in await published(), "a refused file is not published"
         following.cancel()
+
+
+async def test_a_problem_of_publishing_is_logged_once(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "configuration.yaml"
+    path.write_text(TEXT.replace("NAME", "gpus"))
+    active = ActiveConfiguration()
+    configurationfile.load(path, active)
+    clock = manualclock.ManualClock()
+    async with embedded.server(memory.MemoryStore()) as server:
+        following = asyncio.create_task(configurationfile.follow(path, active, server.client, time=clock))
+        for _ in range(5):
+            await clock.advance(3)
+        following.cancel()
+    assert len([each for each in caplog.messages if "not published in a ConfigMap" in each]) == 1

@@ -10,6 +10,8 @@ from drachma import errors
 from drachma.process import schedulerconfiguration
 from drachma.runtime import clock, lease
 from drachma.scheduler import Settings, profiles
+from drachma.scheduler.framework.resourcescoring import ScoredResource, ShapePoint, Strategy, StrategyType
+from tests.unit.process import refusedconfigurations
 
 _HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -61,7 +63,24 @@ def test_arguments_of_plugins() -> None:
     ]
     settings = _convert(profiles=[{"pluginConfig": arguments}]).settings
     assert (settings.filter_seconds, settings.binding_seconds, settings.volume_binding_seconds) == (5, 120, 30)
-    assert settings.plugins.strategy == "MostAllocated"
+    assert settings.plugins.strategy == Strategy(StrategyType.MOST_ALLOCATED)
+
+
+def test_resources_that_are_scored() -> None:
+    gpu = {"name": "example.com/gpu", "weight": 5}
+    shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+    ratio = {"type": "RequestedToCapacityRatio", "resources": [gpu], "requestedToCapacityRatio": {"shape": shape}}
+    arguments = [
+        {"name": "NodeResourcesFit", "args": {"scoringStrategy": ratio}},
+        {"name": "NodeResourcesBalancedAllocation", "args": {"resources": [{"name": "cpu"}, {"name": "a.b/c"}]}},
+    ]
+    plugins = _convert(profiles=[{"pluginConfig": arguments}]).settings.plugins
+    assert plugins.strategy == Strategy(
+        StrategyType.REQUESTED_TO_CAPACITY_RATIO,
+        (ScoredResource("example.com/gpu", 5),),
+        (ShapePoint(0, 0), ShapePoint(100, 10)),
+    )
+    assert plugins.balanced_resources == (ScoredResource("cpu"), ScoredResource("a.b/c"))
 
 
 def test_plugins_are_disabled_weighted_and_ordered() -> None:
@@ -89,88 +108,111 @@ def test_a_plugin_with_one_extension_point_is_disabled_there() -> None:
     assert "NodeResourcesBalancedAllocation" not in kept
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        pytest.param({"kind": "Other"}, "expected a KubeSchedulerConfiguration of kubescheduler", id="kind"),
-        pytest.param({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "expected a KubeSch", id="version"),
-        pytest.param({"unknown": 1}, "unknown field `unknown`", id="unknown-field"),
-        pytest.param({"parallelism": 0}, "parallelism: 0: expected a number above 0", id="parallelism"),
-        pytest.param(
-            {"profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]},
-            r"profiles: \['a', 'b'\]: only one profile is supported",
-            id="two-profiles",
-        ),
-        pytest.param({"percentageOfNodesToScore": 50}, "percentageOfNodesToScore: 50: not supported", id="percentage"),
-        pytest.param({"podMaxBackoffSeconds": 0.5}, "podMaxBackoffSeconds: 0.5: expected at least", id="backoff"),
-        pytest.param(
-            {"extenders": [{"urlPrefix": "http://x"}]}, r"extenders: \['http://x'\]: extenders are not", id="extender"
-        ),
-        pytest.param({"delayCacheUntilActive": True}, "delayCacheUntilActive: 'true': not supported", id="delay"),
-        pytest.param(
-            {"leaderElection": {"resourceLock": "endpoints"}}, "leaderElection.resourceLock: 'endpoints'", id="lock"
-        ),
-        pytest.param(
-            {"leaderElection": {"renewDeadline": "20s"}},
-            "leaderElection.renewDeadline: '20s': expected less than leaseDuration",
-            id="renew-deadline",
-        ),
-        pytest.param(
-            {"leaderElection": {"retryPeriod": "soon"}}, "retryPeriod: 'soon': expected a duration", id="duration"
-        ),
-    ],
-)
-def test_refusals(fields: dict[str, Any], problem: str) -> None:
-    with pytest.raises(errors.InvalidValueError, match=problem):
+def test_profiles_have_plugins_and_arguments_of_their_own() -> None:
+    configured = _convert(
+        profiles=[
+            {"schedulerName": "spread", "plugins": {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}},
+            {
+                "schedulerName": "pack",
+                "plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": 7}]}},
+                "pluginConfig": [
+                    {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}},
+                    {"name": "DynamicResources", "args": {"filterTimeout": "5s"}},
+                ],
+            },
+        ],
+    ).settings
+    assert configured.names == ("spread", "pack")
+    spread, pack = configured.by_profile().values()
+    assert (spread.filter_seconds, pack.filter_seconds) == (10, 5)
+    assert (spread.plugins.strategy, pack.plugins.strategy) == (None, Strategy(StrategyType.MOST_ALLOCATED))
+    assert "ImageLocality" not in (spread.plugins.order or ())
+    assert "ImageLocality" in (pack.plugins.order or ())
+    assert pack.plugins.weights == {"NodeAffinity": 7}
+    table = str(profiles.default(configured, clock=clock.SystemClock(), rng=random.Random()))
+    assert table.count("Profile ") == 2
+    assert "NodeAffinity                     7" in table
+
+
+def test_upstreams_defaults_of_names() -> None:
+    assert _convert(profiles=[{}]).settings.names == ("default-scheduler",)
+    assert _convert(leaderElection={"resourceName": ""}).lease_name == lease.LeaseName("kube-system", "kube-scheduler")
+
+
+@pytest.mark.parametrize(("fields", "want"), refusedconfigurations.CASES)
+def test_upstreams_refusals(fields: dict[str, Any], want: str) -> None:
+    with pytest.raises(errors.InvalidValueError) as refused:
         _convert(**fields)
+    assert str(refused.value) == want
 
 
 @pytest.mark.parametrize(
-    ("profile", "problem"),
+    ("fields", "want"),
     [
+        pytest.param({"kind": "Other"}, 'no kind "Other" is registered for version "kubescheduler', id="kind"),
+        pytest.param({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}, "config.k8s.io/v1beta3", id="version"),
+        pytest.param({"unknown": 1}, "strict decoding error: Object contains unknown field `unknown`", id="unknown"),
         pytest.param(
-            {"plugins": {"score": {"enabled": [{"name": "Mine"}]}}},
-            r"profiles\[0\]\.plugins\.score\.enabled\[0\]\.name: 'Mine': there is no such plugin",
-            id="unknown-plugin",
+            {"profiles": [{"schedulerName": "a"}, {"schedulerName": "a"}]},
+            'profiles[1].schedulerName: Duplicate value: "a"',
+            id="duplicate-name",
         ),
         pytest.param(
-            {"plugins": {"bind": {"disabled": [{"name": "DefaultBinder"}]}}},
-            r"plugins\.bind\.disabled\[0\]\.name: 'DefaultBinder': not supported",
-            id="binder",
+            {"leaderElection": {"retryPeriod": "soon"}},
+            'leaderElection.retryPeriod: time: invalid duration "soon"',
+            id="duration",
         ),
         pytest.param(
-            {"plugins": {"filter": {"disabled": [{"name": "NodeAffinity"}]}}},
-            r"profiles\[0\]\.plugins: NodeAffinity at PreFilter, Score only: not supported",
+            {"leaderElection": {"retryPeriod": "12s"}},
+            'leaderElection.retryPeriod: Invalid value: "12s": must be less than `RenewDeadline`',
+            id="retry-period",
+        ),
+        pytest.param(
+            {"percentageOfNodesToScore": 50},
+            "percentageOfNodesToScore: Invalid value: 50: not supported by drachma",
+            id="half-of-the-nodes",
+        ),
+        pytest.param(
+            {"extenders": [{"urlPrefix": "http://x"}]},
+            'extenders: Invalid value: "http://x": not supported by drachma',
+            id="extender",
+        ),
+        pytest.param({"delayCacheUntilActive": True}, "delayCacheUntilActive: Invalid value: true: not su", id="delay"),
+        pytest.param(
+            refusedconfigurations.disabled("filter", "NodeAffinity"),
+            "profiles[0].plugins: NodeAffinity at PreFilter, Score only: not supported",
             id="one-of-several-points",
         ),
         pytest.param(
-            {"plugins": {"score": {"enabled": [{"name": "NodeAffinity", "weight": -1}]}}},
-            r"score\.enabled\[0\]\.weight: -1: expected 0 to",
-            id="weight",
+            refusedconfigurations.arguments("InterPodAffinity", hardPodAffinityWeight=5),
+            "args.hardPodAffinityWeight: Invalid value: 5: not supported by drachma; expected 1",
+            id="argument",
         ),
         pytest.param(
-            {"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 5}}]},
-            r"pluginConfig\[0\]\.args\.hardPodAffinityWeight: 5: not supported; expected 1",
-            id="argument-value",
-        ),
-        pytest.param(
-            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "Ratio"}}}]},
-            r"scoringStrategy\.type: 'Ratio': not supported; expected one of LeastAllocated, MostAllocated",
+            refusedconfigurations.arguments("NodeResourcesFit", scoringStrategy="LeastAllocated"),
+            "args.scoringStrategy: 'LeastAllocated': expected an object",
             id="strategy",
         ),
         pytest.param(
-            {"pluginConfig": [{"name": "DynamicResources", "args": {"filterTimeout": "-1s"}}]},
-            r"args\.filterTimeout: '-1s': expected a duration above 0",
-            id="timeout",
+            refusedconfigurations.arguments("NodeAffinity", kind="Other"),
+            "args.kind: 'Other': expected 'NodeAffinityArgs'",
+            id="kind-of-args",
         ),
         pytest.param(
-            {"pluginConfig": [{"name": "Mine", "args": {"a": 1}}]}, r"args\.a: 1: Mine has no such", id="argument"
+            refusedconfigurations.arguments("DynamicResources", filterTimeout="soon"),
+            'time: invalid duration "soon"',
+            id="timeout",
         ),
     ],
 )
-def test_refusals_in_profiles(profile: dict[str, Any], problem: str) -> None:
-    with pytest.raises(errors.InvalidValueError, match=problem):
-        _convert(profiles=[profile])
+def test_own_refusals(fields: dict[str, Any], want: str) -> None:
+    with pytest.raises(errors.InvalidValueError) as refused:
+        _convert(**fields)
+    assert want in str(refused.value)
+
+
+def test_arguments_of_unknown_plugins_are_ignored_as_upstream_does() -> None:
+    assert _convert(**refusedconfigurations.arguments("Mine", a=1)).settings == _convert().settings
 
 
 def test_a_refusal_names_the_file(tmp_path: pathlib.Path) -> None:

@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 
 import pytest
 
 from drachma import errors
 from drachma.api import event, node, pod
-from drachma.client import Client, protocol
+from drachma.client import Client, patches, protocol, transactions
 from drachma.runtime import events
 from drachma.testing import node as build_node
 from drachma.testing import pod as build_pod
@@ -230,3 +230,87 @@ async def test_a_flood_of_events_is_no_flood_of_log_lines(
         "too many events wait to be written, dropped: Pod default/p20",
         "too many events wait to be written, dropped in all: 30",
     ]
+
+
+class _Commits:
+    """A client that counts the commits and other writes that reach the server."""
+
+    def __init__(self, client: Client, *, offers_commits: bool = True) -> None:
+        self._client = client
+        self.sizes: list[int] = []
+        if offers_commits:
+            self.commit = self._commit
+
+    async def _commit(self, changes: Sequence[transactions.Change]) -> Sequence[Any]:
+        self.sizes.append(len(changes))
+        return await cast(transactions.Transactions, self._client).commit(changes)
+
+    async def patch_stored(self, *arguments: Any, **options: Any) -> Any:
+        self.sizes.append(1)
+        return await self._client.patch_stored(*arguments, **options)
+
+    async def create(self, made: event.Event) -> event.Event:
+        self.sizes.append(1)
+        return await self._client.create(made)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "commit":
+            raise AttributeError(name)
+        return getattr(self._client, name)
+
+
+def _label(value: str, *, name: str = "n") -> transactions.PatchStored:
+    return transactions.PatchStored(node.Node, name, patches.merge({"metadata": {"labels": {"phase": value}}}))
+
+
+@pytest.mark.parametrize(
+    ("offers_commits", "want_sizes"),
+    [pytest.param(True, [3, 1], id="one-commit"), pytest.param(False, [1, 1, 1, 1], id="one-after-the-other")],
+)
+async def test_a_change_takes_new_events_along(client: Client, *, offers_commits: bool, want_sizes: list[int]) -> None:
+    counting = _Commits(client, offers_commits=offers_commits)
+    await client.create(build_node("n").build())
+    async with recording(cast(protocol.Client, counting), FakeClock()) as recorder:
+        recorder.record(a_pod(), type=events.NORMAL, reason="Waiting", message="recorded before")
+        report = [recorder.event(a_pod(), type=events.NORMAL, reason="Labelled", message="by this change")]
+        stored = await recorder.patch(_label("one"), reported=report)
+        assert (stored.object.metadata.labels["phase"], b'"phase":"one"' in stored.source.data) == ("one", True)
+        await recorder.flush()
+        again = [recorder.event(a_pod(), type=events.NORMAL, reason="Labelled", message="by this change")]
+        await recorder.patch(_label("two"), reported=again)
+        await recorder.flush()
+    assert await written(client) == ["p Normal Labelled x2: by this change", "p Normal Waiting x1: recorded before"]
+    assert counting.sizes == want_sizes, "a repeated event is not created, and its patch is not counted here"
+
+
+async def test_the_account_that_makes_the_change_writes_the_events(client: Client) -> None:
+    own, other = _Commits(client), _Commits(client)
+    await client.create(build_node("n").build())
+    async with recording(cast(protocol.Client, own), FakeClock()) as recorder:
+        recorder.record(a_pod(), type=events.NORMAL, reason="Waiting", message="recorded before")
+        await recorder.patch(_label("one"), client=cast(protocol.Client, other))
+        await recorder.flush()
+    assert (own.sizes, other.sizes) == ([], [2])
+
+
+async def test_a_refused_change_is_not_reported(client: Client) -> None:
+    async with recording(client, FakeClock()) as recorder:
+        recorder.record(a_pod(), type=events.NORMAL, reason="Waiting", message="recorded before")
+        report = [recorder.event(a_pod(), type=events.NORMAL, reason="Labelled", message="by this change")]
+        with pytest.raises(errors.ObjectNotFoundError):
+            await recorder.patch(_label("one", name="absent"), reported=report)
+        await recorder.flush()
+    assert await written(client) == ["p Normal Waiting x1: recorded before"]
+
+
+async def test_a_refused_event_does_not_prevent_the_change(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    await client.create(build_node("n").build())
+    async with recording(client, FakeClock()) as recorder:
+        nowhere = build_pod("q", namespace="nowhere").build()
+        recorder.record(nowhere, type=events.NORMAL, reason="Seen", message="is there")
+        report = [recorder.event(a_pod(), type=events.NORMAL, reason="Labelled", message="by this change")]
+        stored = await recorder.patch(_label("one"), reported=report)
+        await recorder.flush()
+    assert stored.object.metadata.labels["phase"] == "one"
+    assert await written(client) == ["p Normal Labelled x1: by this change"]
+    assert "event refused: Pod nowhere/q" in caplog.text

@@ -1,6 +1,5 @@
 """Informers against a client whose answers are written down: what they ask, know and tell."""
 
-import asyncio
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +11,10 @@ from drachma import errors
 from drachma.api import pod, podgroup, resourceclaim
 from drachma.client import backoff, protocol, refusal, target
 from drachma.client.protocol import Change, Event
-from drachma.runtime import Informers
+from drachma.runtime import Informers, defects
 from drachma.runtime.informer import Handler
 from drachma.testing import claim
+from drachma.testing.manualclock import ManualClock
 from tests.unit.client.clocks import FakeClock
 from tests.unit.client.scripts import (
     Batch,
@@ -223,19 +223,77 @@ async def test_what_goes_wrong_beside_informers_is_raised_as_it_is() -> None:
         pytest.param(errors.DecodeError("a defect"), id="one-that-looks-like-the-servers"),
     ],
 )
-async def test_a_handler_that_raises_ends_the_informer(defect: Exception) -> None:
-    def fail(_: pod.Pod) -> None:
-        raise defect
+@pytest.mark.defective
+async def test_a_handler_that_raises_is_called_again_and_holds_up_no_other_object(defect: Exception) -> None:
+    lines: list[str] = []
+    broken = {"a"}
+    clock = ManualClock()
 
-    async def run() -> None:
-        script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[])
-        async with Informers(script.client, clock=FakeClock()) as informers:
-            informers.of(pod.Pod).add_handler(Handler(added=fail))
-            await asyncio.Event().wait()
+    def fail(new: pod.Pod) -> None:
+        if new.metadata.name in broken:
+            raise defect
+        lines.append(f"added {shown(new)}")
 
-    with pytest.raises(ExceptionGroup) as caught:
-        await run()
-    assert caught.value.exceptions == (defect,)
+    script = ScriptedClient(lists=[listing(10, version("a", 3), version("b", 4))], watches=[[[modified("c", 11)]]])
+    reported = defects.PROCESS.count("informer of pods")
+    async with Informers(script.client, clock=clock, rng=random.Random(1)) as informers:
+        informer = informers.of(pod.Pod)
+        informer.add_handler(Handler(added=fail))
+        other = Journal("other", lines)
+        informer.add_handler(other.handler)
+        await script.finished.wait()
+        assert lines == ["other: added a@3", "added b@4", "other: added b@4", "added c@11", "other: added c@11"]
+        assert not informers.problems()
+        await clock.advance(1)
+        await clock.advance(1)
+        assert defects.PROCESS.count("informer of pods") == reported + 2, "the second pause is longer"
+        broken.clear()
+        await clock.advance(1)
+        assert lines[5:] == ["added a@3"]
+
+
+@pytest.mark.defective
+@pytest.mark.parametrize(
+    ("changes", "want"),
+    [
+        pytest.param([modified("a", 11)], ["added a@11"], id="changed-meanwhile"),
+        pytest.param([modified("a", 11), deleted("a", 12)], ["added a@11", "deleted a@12"], id="gone"),
+        pytest.param([deleted("a", 11)], [], id="gone-before-it-was-seen"),
+    ],
+)
+async def test_a_handler_learns_of_changes_from_where_it_failed(
+    changes: Sequence[Event[pod.Pod]], want: list[str]
+) -> None:
+    journal = Journal()
+
+    def fail_at_first(new: pod.Pod) -> None:
+        if new.metadata.resource_version == "3":
+            raise RuntimeError("a defect")
+        journal.handler.added(new)
+
+    script = ScriptedClient(lists=[listing(10, version("a", 3))], watches=[[list(changes)]])
+    clock = ManualClock()
+    async with Informers(script.client, clock=clock, rng=random.Random(1)) as informers:
+        handler = structs.replace(journal.handler, added=fail_at_first)
+        informers.of(pod.Pod).add_handler(handler)
+        await script.finished.wait()
+        await clock.advance(60)
+        assert journal.lines == want
+
+
+@pytest.mark.defective
+async def test_an_object_without_a_value_of_an_index_is_in_the_cache() -> None:
+    def value_of(each: pod.Pod) -> tuple[str, ...]:
+        if each.metadata.name == "a":
+            raise RuntimeError("a defect")
+        return (each.metadata.name,)
+
+    script = ScriptedClient(lists=[listing(10, version("a", 3), version("b", 4))], watches=[])
+    async with Informers(script.client, clock=ManualClock(), rng=random.Random(1)) as informers:
+        informer = informers.of(pod.Pod)
+        informer.cache.add_index("name", value_of)
+        await informer.wait_synced()
+        assert (len(informer.cache), informer.cache.values("name")) == (2, ("b",))
 
 
 async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:

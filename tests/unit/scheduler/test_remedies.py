@@ -9,9 +9,9 @@ import pytest
 
 from drachma import errors
 from drachma.api import pod
-from drachma.runtime import cache
 from drachma.scheduler import queue, remedies
 from drachma.scheduler.framework import handle
+from drachma.scheduler.snapshot import podinfo
 from drachma.testing import pod as a_pod
 
 
@@ -37,21 +37,22 @@ class RemedyWorld:
 
     def __init__(self) -> None:
         unused: Any = None
+        plugin_handle = handle.Handle("default-scheduler", unused, unused, unused, unused, unused)
         waiting_pod = a_pod("p").uid("p").build()
-        self.key = cache.key_of(waiting_pod)
+        self.info = podinfo.PodInfo(waiting_pod)
         self.queue = queue.Queue({"Plugin": ()}, lambda _: None, monotonic=lambda: 0.0)
         self.queue.add(waiting_pod)
         entry = self.queue.pop()
         assert entry is not None
         self.queue.put_back(entry, rejectors=frozenset({"Plugin"}), current=waiting_pod)
-        self.remedies = remedies.Remedies(self.queue, unused, spawn=self._spawn)
+        self.remedies = remedies.Remedies(self.queue, plugin_handle, spawn=self._spawn)
         self.tasks: list[asyncio.Task[None]] = []
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         self.tasks.append(asyncio.create_task(work, name=name))
 
     async def finish(self, remedy: FakeRemedy) -> None:
-        self.remedies.start((remedy,), (self.key,))
+        self.remedies.start((remedy,), (self.info,))
         assert self.remedies.is_under_way("help")
         remedy.may_finish.set()
         await asyncio.gather(*self.tasks)

@@ -96,6 +96,16 @@ async def test_deep_nesting_is_refused(
     assert answer.code == 400, answer.body
 
 
+@pytest.mark.parametrize("levels", [DEEP, 5_000, 300_000])
+@pytest.mark.parametrize("before", ['{"a":', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a-1"},"spec":'])
+async def test_deep_nesting_is_refused_of_kinds_that_share_decisions(
+    server: client.Client, before: str, levels: int
+) -> None:
+    """Their names are read before the whole body is."""
+    answer = await server.call("POST", client.PODS, before + nested(levels) + "}")
+    assert answer.code == 400, answer.body
+
+
 async def test_deep_nesting_inside_of_opaque_parameters_is_refused(server: client.Client) -> None:
     text = json.dumps(client.claim()).replace('"devices": {', f'"devices": {{"config": [{nested(DEEP)}], ', 1)
     answer = await server.call("POST", client.CLAIMS, text)

@@ -188,3 +188,10 @@ def test_an_assignment_of_too_many_domains_has_no_form_in_v1beta1() -> None:
     with pytest.raises(status.StatusError, match="at most 100000") as refused:
         topologyforms.to_domains(assignment(100_001))
     assert refused.value.code == 413
+
+
+async def test_a_secret_that_is_replaced_unchanged_is_not_written_again(server: Client) -> None:
+    secrets = "/api/v1/namespaces/default/secrets"
+    created = (await server.call("POST", secrets, {"metadata": {"name": "s"}, "stringData": {"k": "v"}})).body
+    replaced = (await server.call("PUT", f"{secrets}/s", created)).body
+    assert replaced["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]

@@ -1,6 +1,7 @@
 """Calls that nodes answer: the node, the container, upstream's refusals, and permissions."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -142,6 +143,14 @@ async def test_what_a_node_serves_is_passed_on_without_the_clients_secrets(nearb
     assert b"authorization" not in heard[0].lower()
 
 
+async def test_a_pod_does_not_open_the_servers_origin_to_pages(nearby: Client) -> None:
+    said = b"HTTP/1.1 200 OK\r\nAccess-Control-Allow-Origin: *\r\nAccess-Control-Allow-Credentials: true\r\n\r\n"
+    async with _listening(said) as (port, _):
+        answer = await nearby.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/", b"")
+    assert answer.code == 200
+    assert not [name for name, _ in answer.headers if name.startswith("access-control-")]
+
+
 @pytest.mark.parametrize(
     ("path", "want"),
     [
@@ -180,6 +189,27 @@ async def test_an_answer_that_is_no_http_is_an_error_of_the_node(nearby: Client,
         answer = await nearby.call("GET", f"/api/v1/nodes/http:n1:{port}/proxy/")
     assert answer.code == 500
     assert answer.body["message"].startswith(f"error reading the answer of 127.0.0.1:{port}: ")
+
+
+async def test_trailers_of_a_node_have_an_end(nearby: Client) -> None:
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
+        with contextlib.suppress(OSError):
+            while True:
+                writer.write(b"x-more: " + b"y" * 10_000 + b"\r\n")
+                await writer.drain()
+        ended.set()
+
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with listener, asyncio.timeout(20):
+        port = listener.sockets[0].getsockname()[1]
+        answer = await nearby.raw("GET", f"/api/v1/nodes/http:n1:{port}/proxy/", b"")
+        await ended.wait()
+    assert answer.data == b"hello"
+    assert not [name for name, _ in answer.headers if name == "x-more"]
 
 
 async def test_a_node_that_cannot_be_reached(nearby: Client) -> None:

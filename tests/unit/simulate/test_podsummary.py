@@ -1,6 +1,7 @@
 """Summaries of pods' explanations: amounts, fixes that can be applied, and hints for mistakes."""
 
 import pytest
+from msgspec import structs
 
 from drachma import testing
 from drachma.api import codec, meta, pod, resourceclaimtemplate
@@ -136,6 +137,16 @@ def test_insufficient_resources_have_amounts() -> None:
     assert "  Insufficient cpu: 8 asked for, no node has more than 6500m free (n2)" in lines
 
 
+def test_the_fix_leaves_a_controlled_pod_to_its_controller() -> None:
+    template = testing.claim_template("t").request("gpu", device_class=objects.DRIVER, mode="ExactCount", count=12)
+    alone = objects.gpu_pod("p", "t")
+    owner = meta.OwnerReference(api_version="apps/v1", kind="ReplicaSet", name="r", uid="u", controller=True)
+    owned = structs.replace(alone, metadata=structs.replace(alone.metadata, owner_references=(owner,)))
+    fix = podexplanation.explain(cluster(*objects.gpu_node("n", 4), template.build()), owned).fix
+    assert fix is not None
+    assert fix.command.endswith("&& kubectl delete pod -n default p")
+
+
 @pytest.mark.parametrize(
     "request_",
     [
@@ -152,6 +163,8 @@ def test_the_fix_can_be_applied(request_: dict[str, object]) -> None:
     assert fix is not None
     assert (fix.kind, fix.namespace, fix.name) == ("ResourceClaimTemplate", "default", "t")
     assert "kubectl get resourceclaimtemplate -n default t -o json | kubectl patch --local" in fix.command
+    # A pod keeps the claim that was made from the old template.
+    assert fix.command.endswith("&& kubectl get pod -n default p -o json | kubectl replace --force -f -")
     document = jsonpatch.apply(codec.encode(template), list(fix.patch))
     changed = codec.decode(document)
     assert isinstance(changed, resourceclaimtemplate.ResourceClaimTemplate)

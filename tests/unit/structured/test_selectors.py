@@ -123,6 +123,18 @@ def test_a_list_of_any_type_is_not_too_complex(expression: str) -> None:
     assert not list(models.check_selector(expression, path.Path("selector"), driver=DRIVER, gates=gates.ALL))
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param('attributes.string.exists(name, name == "model")', id="whole-map"),
+        pytest.param('attributes.string["mo" + "del"] == "x"', id="computed-name"),
+    ],
+)
+def test_attributes_are_named_by_literals(expression: str) -> None:
+    problems = list(models.check_selector(expression, path.Path("selector"), driver=DRIVER, gates=gates.ALL))
+    assert len(problems) == 1
+
+
 def test_blanks_around_a_published_version_do_not_count() -> None:
     attribute = slices.Attribute(name="v", version_value=" v1.2 ")
     resource = resources.read_kep(slices.NamedResource(name="r", attributes=(attribute,)))

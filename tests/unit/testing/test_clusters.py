@@ -1,11 +1,16 @@
 """Clusters of the test kit: actions of a test, and messages of failures."""
 
+import asyncio
+import pathlib
 from collections.abc import Iterable, Mapping
 
 import pytest
+from typer.testing import CliRunner
 
 from drachma import driver, errors, testing
-from drachma.api import pod
+from drachma.api import gates, manifest, pod
+from drachma.cli import root
+from drachma.simulate import clusterstate
 from drachma.testing import syncclusters
 from drachma.testing.pytestplugin import drachma_cluster as drachma_cluster  # also where drachma is not installed
 
@@ -62,6 +67,22 @@ async def test_a_pod_that_cannot_be_placed_is_explained() -> None:
         assert "does not fit" in explanation
         with pytest.raises(AssertionError, match="is not Running: pod default/train: waits"):
             await c.pod("train").running()
+
+
+async def test_explanations_are_those_of_the_command(tmp_path: pathlib.Path) -> None:
+    async with testing.cluster() as c:
+        await c.apply(_wants(9))
+        await c.pod("train").waiting()
+        explanation = c.explain("train").splitlines()
+        documents = [
+            await c.client.get_document(kind, each.metadata.name, namespace=each.metadata.namespace)
+            for kind in clusterstate.served_kinds(gates.ALL)
+            for each in (await c.client.list(kind)).items
+        ]
+    (tmp_path / "dump.yaml").write_text(manifest.write_yaml(documents))
+    command = ["explain", "pod", "train", "--verbose", "-f", str(tmp_path / "dump.yaml")]
+    result = await asyncio.to_thread(CliRunner().invoke, root.app, command)
+    assert result.stdout.splitlines() == explanation[1:]
 
 
 async def test_time_passes_on_demand() -> None:

@@ -40,7 +40,7 @@ async def made(monkeypatch: pytest.MonkeyPatch, clock: manualclock.ManualClock) 
 
 
 def identity(token: str) -> Identity:
-    return identities.of_token(Settings(access=ACCESS), token)
+    return identities.token_identity(Settings(access=ACCESS), token)
 
 
 async def test_browsers_of_a_user_share_a_view(made: Sessions) -> None:

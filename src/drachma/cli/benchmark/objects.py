@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 Document = dict[str, Any]
@@ -12,10 +12,14 @@ CLASS: Final = "test-class"
 TEMPLATE: Final = "test-claim-template"
 INIT: Final = "init"
 MEASURED: Final = "test"
+PODS_PER_CLAIM: Final = 5
+"""Pods that share one claim."""
 
 _GROUP: Final = "resource.k8s.io/v1"
 _ROOTS: Final = 2
 _TAINT: Final = "example.com/taint"
+_LISTED_DEVICES: Final = 64
+_LISTED_VALUES: Final = 47
 
 
 def namespace(name: str) -> Document:
@@ -28,13 +32,13 @@ def node_name(number: int) -> str:
     return f"scheduler-perf-dra-{number}"
 
 
-def node(number: int) -> Document:
-    """Return a node with 4 CPUs and 32 GiB for 110 pods."""
+def node(number: int, labels: Mapping[str, str]) -> Document:
+    """Return a node with 4 CPUs and 32 GiB for 110 pods, with these labels among others."""
     amounts = {"pods": "110", "cpu": "4", "memory": "32Gi"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": node_name(number), "labels": {"node-with-dra": "true"}},
+        "metadata": {"name": node_name(number), "labels": {"node-with-dra": "true", **labels}},
         "status": {
             "capacity": amounts,
             "allocatable": amounts,
@@ -91,7 +95,7 @@ def claim_template(namespace: str, spec: Document) -> Document:
     return {"apiVersion": _GROUP, "kind": "ResourceClaimTemplate", "metadata": metadata, "spec": {"spec": spec}}
 
 
-def pod(namespace: str) -> Document:
+def pod(namespace: str, _number: int) -> Document:
     """Return a pod with one claim from the template."""
     container = {
         "name": "pause",
@@ -107,6 +111,34 @@ def pod(namespace: str) -> Document:
             "resourceClaims": [{"name": "resource", "resourceClaimTemplateName": TEMPLATE}],
         },
     }
+
+
+def sharing_pod(namespace: str, number: int) -> Document:
+    """Return a pod that shares a claim with four others."""
+    document = pod(namespace, number)
+    claim_name = f"test-claim-{number // PODS_PER_CLAIM}"
+    document["spec"]["resourceClaims"] = [{"name": "resource", "resourceClaimName": claim_name}]
+    return document
+
+
+def extended_class(number: int, resource: str) -> Document:
+    """Return a class of all devices, for an extended resource if there is one."""
+    document = device_class(f"{CLASS}-{number}")
+    if resource:
+        document["spec"]["extendedResourceName"] = resource
+    return document
+
+
+def extended_pod(namespace: str, number: int, *, resources: Sequence[str]) -> Document:
+    """Return a pod with one device of one of the extended resources, which pods use in turn."""
+    amounts = {resources[number % len(resources)]: "1"}
+    container = {
+        "name": "pause",
+        "image": "registry.k8s.io/pause:3.10.1",
+        "resources": {"requests": amounts, "limits": amounts},
+    }
+    metadata = {"generateName": "test-dra", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
 
 
 # Groups of pods
@@ -155,7 +187,7 @@ def pod_group(number: int, *, is_generated: bool) -> Document:
 
 def group_member(number: int, *, is_generated: bool) -> Document:
     """Return a pod of a group that uses the claim of the group."""
-    document = pod(MEASURED)
+    document = pod(MEASURED, number)
     document["spec"]["resourceClaims"] = [group_claim(number, is_generated=is_generated)]
     document["spec"]["schedulingGroup"] = {"podGroupName": group_name(number)}
     return document
@@ -226,6 +258,25 @@ def partitioned_slices(number: int) -> list[Document]:
             "device-2": {"counter-set": {"counter3": "1", "counter4": "1"}},
         },
     )
+
+
+def compatible_slices(number: int) -> list[Document]:
+    """Return two devices like those of :func:`partitioned_slices` that may be used together."""
+    counters, devices = partitioned_slices(number)
+    for device in devices["spec"]["devices"]:
+        for consumption in device["consumesCounters"]:
+            consumption["compatibilityGroups"] = ["mig"]
+    return [counters, devices]
+
+
+def listed_slices(number: int) -> list[Document]:
+    """Return 64 devices with 47 values of an attribute, of which the last 32 devices have one more in common."""
+    devices = []
+    for index in range(_LISTED_DEVICES):
+        values = ["shared-value"] if index >= _LISTED_DEVICES // 2 else []
+        values += [f"device-{index}-value-{value}" for value in range(_LISTED_VALUES)]
+        devices.append({"name": f"device-{index}", "attributes": {"dra.example.com/match": {"strings": values}}})
+    return [_slice(number, devices=devices)]
 
 
 def misleading_slices(number: int) -> list[Document]:

@@ -12,11 +12,16 @@ from drachma import allocator, errors
 from drachma.allocator import features as allocator_features
 from drachma.allocator import selectors
 from drachma.api import deviceclass, devicetaintrule, node, resourceclaim, resourceslice, scheme
-from drachma.cli.benchmark import objects, workloads
+from drachma.cli.benchmark import objects, plainpods, workloads
 from drachma.client import Client, patches, target
 
 CONCURRENCY: Final = 64
 """Concurrent requests during preparation and creation of pods."""
+
+_PRIORITY_CLASSES: Final = target.metadata_of(
+    "scheduling.k8s.io", "v1", plural="priorityclasses", kind="PriorityClass", namespaced=False
+)
+"""Target of a kind that components do not read."""
 
 
 async def run_concurrently(calls: Iterable[Callable[[], Awaitable[object]]], *, limit: int = CONCURRENCY) -> None:
@@ -34,6 +39,8 @@ async def run_concurrently(calls: Iterable[Callable[[], Awaitable[object]]], *, 
 
 async def create(client: Client, document: objects.Document) -> Any:
     """Create an object through the API, and return its document."""
+    if document["kind"] == _PRIORITY_CLASSES.kind:
+        return await client.create_document(_PRIORITY_CLASSES, document)
     kind = scheme.find(document["apiVersion"], document["kind"])
     return await client.create_document(target.of(kind.model), document)
 
@@ -45,10 +52,15 @@ async def prepare(client: Client, workload: workloads.Workload, *, rng: random.R
         await create(client, objects.claim_template(name, workload.claim_spec))
     for policy in workload.policies:
         await create(client, policy)
-    nodes = [objects.node(number) for number in range(workload.nodes)]
+    nodes = [
+        objects.node(number, {plainpods.ZONE: plainpods.zone_name(number)} if workload.has_zones else {})
+        for number in range(workload.nodes)
+    ]
     slices = [each for number in range(workload.nodes) for each in workload.slices(number)]
     await run_concurrently(_creation(client, document) for document in (*nodes, *slices))
     await _create_groups(client, workload)
+    if workload.pods_share_claims:
+        await _create_shared_claims(client, workload)
     if workload.claims:
         await _fill(client, workload, rng=rng)
 
@@ -63,6 +75,17 @@ async def _create_groups(client: Client, workload: workloads.Workload) -> None:
             claim["metadata"] |= {"name": f"test-claim-{number}", "namespace": objects.MEASURED}
             await create(client, claim)
         await create(client, objects.pod_group(number, is_generated=is_generated))
+
+
+async def _create_shared_claims(client: Client, workload: workloads.Workload) -> None:
+    """Create the claims that pods use by name."""
+    claims = []
+    for namespace, pods in ((objects.INIT, workload.early_pods), (objects.MEASURED, workload.pods)):
+        for number in range(-(-pods // objects.PODS_PER_CLAIM)):
+            claim = objects.claim(number, workload.claim_spec)
+            claim["metadata"]["namespace"] = namespace
+            claims.append(claim)
+    await run_concurrently(_creation(client, claim) for claim in claims)
 
 
 def _creation(client: Client, document: objects.Document) -> Callable[[], Awaitable[object]]:

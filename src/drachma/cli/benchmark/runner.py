@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import cProfile
 import functools
+import itertools
 import os
 import pathlib
 import random
@@ -18,7 +19,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -89,7 +90,7 @@ async def _run(workload: workloads.Workload, folder: pathlib.Path, options: Opti
             await informers.wait_synced()
             if workload.early_pods:
                 early = meter.Meter(objects.INIT, pods, patience=options.patience)
-                await _burst(plane.client, early, workload.early_pods, namespace=objects.INIT)
+                await _burst(plane.client, early, map(workload.new_early_pod, range(workload.early_pods)))
             await _wait_until_settled(plane.client)
             measurement = meter.Meter(objects.MEASURED, pods, patience=options.patience)
             before = plane.processor_seconds()
@@ -128,37 +129,29 @@ async def _measure(client: Client, measurement: meter.Meter, workload: workloads
         if workload.is_steady:
             await _steady(client, measurement, workload)
         else:
-            await _burst(client, measurement, workload.pods, namespace=objects.MEASURED, workload=workload)
+            await _burst(client, measurement, map(workload.new_pod, range(workload.pods)))
     finally:
         sampling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await sampling
 
 
-async def _burst(
-    client: Client,
-    measurement: meter.Meter,
-    count: int,
-    *,
-    namespace: str,
-    workload: workloads.Workload | None = None,
-) -> None:
-    """Create all pods at once, in the groups of a workload if it has any, and wait until the last one is bound."""
+async def _burst(client: Client, measurement: meter.Meter, documents: Iterable[objects.Document]) -> None:
+    """Create all pods at once, and wait until the last one is bound."""
     measurement.begin()
-    documents = (_new_pod(namespace, workload, number) for number in range(count))
-    await preparation.run_concurrently(
-        functools.partial(_create_pod, client, measurement, document) for document in documents
-    )
-    await measurement.until(count)
+    creations = [functools.partial(_create_pod, client, measurement, document) for document in documents]
+    await preparation.run_concurrently(creations)
+    await measurement.until(len(creations))
 
 
 async def _steady(client: Client, measurement: meter.Meter, workload: workloads.Workload) -> None:
     """Keep a few pods pending for the time of the workload: delete each bound pod and create another one."""
     bound: asyncio.Queue[pod.Pod] = asyncio.Queue()
+    numbers = itertools.count()
     measurement.begin(bound.put_nowait)
 
     async def replace() -> None:
-        await _create_pod(client, measurement, objects.pod(objects.MEASURED))
+        await _create_pod(client, measurement, workload.new_pod(next(numbers)))
         while True:
             finished = await bound.get()
             await client.delete(
@@ -168,7 +161,7 @@ async def _steady(client: Client, measurement: meter.Meter, workload: workloads.
                 grace_period_seconds=0,
                 propagation="Background",
             )
-            await _create_pod(client, measurement, objects.pod(objects.MEASURED))
+            await _create_pod(client, measurement, workload.new_pod(next(numbers)))
 
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(workload.seconds), asyncio.TaskGroup() as group:
@@ -176,12 +169,6 @@ async def _steady(client: Client, measurement: meter.Meter, workload: workloads.
                 group.create_task(replace())
     if not measurement.figures().bound:
         raise errors.InvalidValueError(f"workload {workload.name}: no pod was bound in {workload.seconds} seconds")
-
-
-def _new_pod(namespace: str, workload: workloads.Workload | None, number: int) -> objects.Document:
-    if workload is None or not workload.groups:
-        return objects.pod(namespace)
-    return objects.group_member(number % workload.groups, is_generated=workload.generates_group_claims)
 
 
 async def _create_pod(client: Client, measurement: meter.Meter, document: objects.Document) -> None:
@@ -224,7 +211,7 @@ def _processor_seconds(process: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def _embedded(
+async def _run_embedded(
     folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
 ) -> AsyncIterator[Plane]:
     rng = random.Random(_SEED)
@@ -239,7 +226,7 @@ async def _embedded(
 
 
 @contextlib.asynccontextmanager
-async def _in_processes(
+async def _run_processes(
     folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
 ) -> AsyncIterator[Plane]:
     rng = random.Random(_SEED)
@@ -266,7 +253,7 @@ async def _in_processes(
 
 
 @contextlib.asynccontextmanager
-async def _over_https(
+async def _run_over_https(
     folder: pathlib.Path, workload: workloads.Workload, record: pathlib.Path | None
 ) -> AsyncIterator[Plane]:
     kubeconfig = folder / "kubeconfig"
@@ -307,7 +294,7 @@ async def _process(*arguments: str, until: pathlib.Path | None = None) -> AsyncI
         await process.wait()
 
 
-_PLANES: Final = {"embedded": _embedded, "processes": _in_processes, "https": _over_https}
+_PLANES: Final = {"embedded": _run_embedded, "processes": _run_processes, "https": _run_over_https}
 
 
 @contextlib.contextmanager

@@ -1,19 +1,21 @@
 """Workloads: the number of nodes, their devices, the claims of pods, and kube-scheduler's rate.
 
-All have upstream's parameters. Workloads that upstream has only as functional tests, with ten pods on one node, run on
-500 nodes here, half full, like the largest of the others.
+Those with claims have upstream's parameters. Workloads that upstream has only as functional tests, with ten pods on one
+node, run on 500 nodes here, half full, like the largest of the others. The ``plain`` ones, without claims, follow
+upstream's workloads of 5,000 nodes with a tenth of the nodes and pods.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from drachma import errors
 from drachma.api import gates as features
-from drachma.cli.benchmark import objects
+from drachma.cli.benchmark import objects, plainpods
 
 _NODES: Final = 500
 _STEADY_SECONDS: Final = 10.0
@@ -23,6 +25,10 @@ _SELECTOR: Final = (
     f'device.attributes["{objects.DRIVER}"].driverVersion.major() >= 1 && '
     f'device.capacity["{objects.DRIVER}"].memory.isGreaterThan(quantity("1Mi"))'
 )
+
+
+MakePod: TypeAlias = Callable[[str, int], objects.Document]
+"""Function from a namespace and the number of a pod to the pod."""
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +51,13 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Classes and taint rules."""
     claim_spec: objects.Document = msgspec.field(default_factory=objects.claim_spec)
     """Spec of the claim of each pod."""
+    pod: MakePod = objects.pod
+    early_pod: MakePod | None = None
+    """Pods before the measurement, if they differ."""
+    pods_share_claims: bool = False
+    """True if the pods use claims that exist before them, in groups of five."""
+    has_zones: bool = False
+    """True if the nodes are in zones."""
     early_claim_spec: objects.Document | None = None
     """Spec of the claims before the measurement, if it differs."""
     groups: int = 0
@@ -63,6 +76,16 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         return features.ALL.switched(
             {features.Gate.GENERIC_WORKLOAD: True, features.Gate.WORKLOAD_RESOURCE_CLAIMS: True}
         )
+
+    def new_pod(self, number: int) -> objects.Document:
+        """Return a measured pod."""
+        if self.groups:
+            return objects.group_member(number % self.groups, is_generated=self.generates_group_claims)
+        return self.pod(objects.MEASURED, number)
+
+    def new_early_pod(self, number: int) -> objects.Document:
+        """Return a pod before the measurement."""
+        return (self.early_pod or self.pod)(objects.INIT, number)
 
     @property
     def is_steady(self) -> bool:
@@ -136,6 +159,37 @@ def _misleading(level: str, claims: int) -> Workload:
     )
 
 
+def _compatible(level: str, claims: int) -> Workload:
+    return msgspec.structs.replace(
+        _partitioned(level, claims), name=f"compatibilitygroups/{level}_500nodes", slices=objects.compatible_slices
+    )
+
+
+def _extended(name: str, *, classes: int, resource: str, **fields: object) -> Workload:
+    """Return a workload with a resource for each class, in turn. A blank ``resource`` means the name of the class."""
+    names = [f"{resource}-{number}" if resource else "" for number in range(classes)]
+    prefix = resource or f"deviceclass.resource.kubernetes.io/{objects.CLASS}"
+    workload = Workload(
+        name=f"extendedresource/{name}",
+        early_pods=2500,
+        pods=2500,
+        seconds=0.0,
+        policies=tuple(objects.extended_class(number, each) for number, each in enumerate(names)),
+        pod=functools.partial(objects.extended_pod, resources=tuple(f"{prefix}-{number}" for number in range(classes))),
+    )
+    return msgspec.structs.replace(workload, **fields)
+
+
+_SCORED: Final = "example.com/gpu"
+
+
+def _plain_pods(name: str, pod: MakePod, *, pods: int, **fields: object) -> Workload:
+    workload = Workload(
+        name=f"plain/{name}_500nodes", pods=pods, seconds=0.0, slices=objects.no_slices, policies=(), pod=pod
+    )
+    return msgspec.structs.replace(workload, **fields)
+
+
 def _shared(level: str, early_pods: int) -> Workload:
     shareable = f'device.driver == "{objects.DRIVER}" &&\ndevice.allowMultipleAllocations == true'
     return Workload(
@@ -201,6 +255,69 @@ WORKLOADS: Final = (
     ),
     _grouped("claim", generates_group_claims=False),
     _grouped("template", generates_group_claims=True),
+    Workload(
+        name="resourceclaim/5000pods_500nodes",
+        early_pods=2500,
+        pods=2500,
+        seconds=0.0,
+        pod=objects.sharing_pod,
+        pods_share_claims=True,
+    ),
+    _compatible("empty", 0),
+    _compatible("half", 250),
+    _compatible("full", 490),
+    Workload(
+        name="listattributes/empty_500nodes",
+        pods=500,
+        slices=objects.listed_slices,
+        claim_spec=objects.claim_spec(
+            *(objects.request(f"req-{index}") for index in range(32)),
+            constraints=[{"matchAttribute": "dra.example.com/match"}],
+        ),
+    ),
+    _extended("explicit_25classes_5000pods_500nodes", classes=25, resource=_SCORED),
+    _extended("explicit_50classes_5000pods_500nodes", classes=50, resource=_SCORED),
+    _extended("implicit_25classes_5000pods_500nodes", classes=25, resource=""),
+    # Differs from upstream: the score is that of CPU and memory, and does not count the extended resource.
+    _extended(
+        "scoring_5000pods_500nodes",
+        classes=20,
+        resource=_SCORED,
+        early_pods=0,
+        pods=5000,
+        policies=tuple(objects.extended_class(number, _SCORED) for number in range(20)),
+        pod=functools.partial(objects.extended_pod, resources=(_SCORED,)),
+    ),
+    _plain_pods("basic", plainpods.pod, early_pods=100, pods=1000),
+    _plain_pods("podantiaffinity", plainpods.repelling_pod, early_pods=100, pods=200),
+    _plain_pods("podaffinity", plainpods.attracted_pod, early_pods=500, pods=500, has_zones=True),
+    _plain_pods("preferredpodaffinity", plainpods.preferring_pod, early_pods=500, pods=500),
+    _plain_pods("nodeaffinity", plainpods.zoned_pod, early_pods=500, pods=1000, has_zones=True),
+    _plain_pods(
+        "topologyspreading",
+        plainpods.spread_pod,
+        early_pods=100,
+        early_pod=plainpods.pod,
+        pods=500,
+        has_zones=True,
+    ),
+    _plain_pods(
+        "preferredtopologyspreading",
+        plainpods.softly_spread_pod,
+        early_pods=100,
+        early_pod=plainpods.pod,
+        pods=500,
+        has_zones=True,
+    ),
+    _plain_pods(
+        "preemption",
+        plainpods.important_pod,
+        early_pods=2000,
+        early_pod=plainpods.unimportant_pod,
+        pods=500,
+        policies=(plainpods.priority_class(),),
+    ),
+    _plain_pods("daemonset", plainpods.node_pod, pods=500),
 )
 
 

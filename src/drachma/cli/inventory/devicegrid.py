@@ -6,8 +6,8 @@ import collections
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from drachma.cli.inventory import table
 from drachma.cli.inventory.cluster import Cluster, Device
+from drachma.values import naturalorder
 
 FREE: Final = "·"
 ALLOCATED: Final = "■"
@@ -73,9 +73,11 @@ def lines(cluster: Cluster, *, width: int, height: int, driver: str = "", paint:
 
 def _nodes(cluster: Cluster, devices: Sequence[Device]) -> list[_NodeDevices]:
     marks: dict[str, list[str]] = collections.defaultdict(list)
-    for each in sorted(devices, key=lambda each: (table.natural(each.pool.name), table.natural(each.device.name))):
+    for each in sorted(
+        devices, key=lambda each: (naturalorder.key(each.pool.name), naturalorder.key(each.device.name))
+    ):
         marks[each.node].append(_mark(cluster, each))
-    return [_NodeDevices(name, "".join(marks[name])) for name in sorted(marks, key=table.natural)]
+    return [_NodeDevices(name, "".join(marks[name])) for name in sorted(marks, key=naturalorder.key)]
 
 
 def _mark(cluster: Cluster, device: Device) -> str:

@@ -11,6 +11,7 @@ from drachma.api import node, pod, resourceclaim, resourceslice
 from drachma.claims import conditions, identity, podclaims
 from drachma.cli.inventory import cluster as clusters
 from drachma.cli.inventory import podqualities, table
+from drachma.values import naturalorder
 
 Cluster = clusters.Cluster
 
@@ -58,7 +59,7 @@ def _devices(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterabl
 
 
 def _pools(cluster: Cluster, filter_: table.Filter, _: dt.datetime) -> Iterable[table.Row]:
-    for each in sorted(cluster.pools, key=lambda pool: (pool.driver, table.natural(pool.name))):
+    for each in sorted(cluster.pools, key=lambda pool: (pool.driver, naturalorder.key(pool.name))):
         devices = cluster.devices_by_pool.get((each.driver, each.name), [])
         if filter_.driver not in ("", each.driver) or filter_.pool not in ("", each.name):
             continue
@@ -350,8 +351,8 @@ def _short_names(drivers: Iterable[str]) -> dict[str, str]:
     return {name: first if firsts[first := name.partition(".")[0]] == 1 else name for name in names}
 
 
-def _device_key(device: clusters.Device) -> tuple[str, table.NaturalKey, table.NaturalKey]:
-    return device.pool.driver, table.natural(device.pool.name), table.natural(device.device.name)
+def _device_key(device: clusters.Device) -> tuple[str, naturalorder.Key, naturalorder.Key]:
+    return device.pool.driver, naturalorder.key(device.pool.name), naturalorder.key(device.device.name)
 
 
 def _attribute(attribute: resourceslice.DeviceAttribute) -> str:

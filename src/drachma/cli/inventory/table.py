@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from drachma.api import meta
 from drachma.claims import identity
 from drachma.cli.inventory.cluster import Cluster
 from drachma.client import target
 from drachma.server.surface import age as ages
+from drachma.values import naturalorder
 
 NONE: Final = "<none>"
-
-NaturalKey: TypeAlias = tuple[tuple[int, int, str], ...]
-_NUMBER: Final = re.compile(r"([0-9]+)")
 
 
 class Filter(NamedTuple):
@@ -72,14 +69,9 @@ def age(each: meta.Object, now: dt.datetime) -> str:
     return ages.UNKNOWN if created is None else ages.words((now - created).total_seconds())
 
 
-def sort_key(each: meta.Object) -> tuple[str, NaturalKey]:
+def sort_key(each: meta.Object) -> tuple[str, naturalorder.Key]:
     """Return the sort key of rows: namespace and name, with numbers in names by value."""
-    return each.metadata.namespace, natural(each.metadata.name)
-
-
-def natural(name: str) -> NaturalKey:
-    """Return a sort key by which node-2 comes before node-10."""
-    return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _NUMBER.split(name) if part)
+    return each.metadata.namespace, naturalorder.key(each.metadata.name)
 
 
 def align(lines: Sequence[Sequence[str]], widths: Sequence[int] = ()) -> Iterator[str]:

@@ -45,7 +45,7 @@ class CronJobController:
         self._recorder: Final = surroundings.recorder("cronjob-controller")
         self._jobs: Final = jobs.cache
         self._cron_jobs: Final = cron_jobs.cache
-        self._writer: Final = objectwrites.Writer(surroundings.client, cron_jobs)
+        self._writer: Final = objectwrites.Writer(surroundings.client, cron_jobs, recorder=self._recorder)
         self._jobs.add_index(_OWNER_INDEX, _owner)
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues

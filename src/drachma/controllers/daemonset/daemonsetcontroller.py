@@ -35,7 +35,7 @@ class DaemonSetController:
         self._clock: Final = surroundings.clock
         self._recorder: Final = surroundings.recorder("daemonset-controller")
         self._sets: Final = sets.cache
-        self._writer: Final = objectwrites.Writer(surroundings.client, sets)
+        self._writer: Final = objectwrites.Writer(surroundings.client, sets, recorder=self._recorder)
         self._nodes: Final = nodes.cache
         self._expected: Final = expectations.Expectations(pods)
         self._adopter: Final = adoption.Adopter(surroundings.client, pod.Pod, expected_writes=self._expected)

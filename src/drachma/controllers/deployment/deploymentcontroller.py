@@ -37,7 +37,7 @@ class DeploymentController:
         deployments = surroundings.informers.of(Deployment)
         self._informer: Final = surroundings.informers.of(Set)
         self._deployments: Final = deployments.cache
-        self._writer: Final = objectwrites.Writer(surroundings.client, deployments)
+        self._writer: Final = objectwrites.Writer(surroundings.client, deployments, recorder=self._recorder)
         self._sets: Final = self._informer.cache
         self._pods: Final = surroundings.informers.of(pod.Pod).cache
         self._expected: Final = expectations.Expectations(self._informer)

@@ -52,7 +52,7 @@ class JobController:
         self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
         jobs = surroundings.informers.of(job.Job)
         self._jobs: Final = jobs.cache
-        self._writer: Final = objectwrites.Writer(surroundings.client, jobs)
+        self._writer: Final = objectwrites.Writer(surroundings.client, jobs, recorder=self._recorder)
         gates = surroundings.gates
         has_groups = gates.on(features.Gate.WORKLOAD_WITH_JOB) and gates.on(features.Gate.GENERIC_WORKLOAD)
         self._groups: Final = (

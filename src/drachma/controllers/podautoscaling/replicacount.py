@@ -56,7 +56,7 @@ class _Groups(NamedTuple):
     ignored: frozenset[str]
 
 
-def by_utilization(
+def propose_by_utilization(
     current: int,
     percentage: int,
     *,
@@ -91,7 +91,7 @@ def by_utilization(
     return _propose(current, groups, samples, ratio=ratio, fallback=fallback, tolerances=tolerances)
 
 
-def by_average(
+def propose_by_average(
     current: int,
     target: int,
     *,
@@ -101,7 +101,10 @@ def by_average(
     tolerances: Tolerances,
     now: dt.datetime,
 ) -> Proposal:
-    """Propose replicas for a target that is an average over pods, in thousandths. Raises like by_utilization()."""
+    """Propose replicas for a target that is an average over pods, in thousandths.
+
+    Raises like propose_by_utilization().
+    """
 
     def ratio(values: Mapping[str, int]) -> tuple[float, Proposal]:
         average = sum(values.values()) // len(values)

@@ -99,7 +99,7 @@ async def evaluate(
         if not workload.pods:
             raise errors.ReconcileError("no pods returned by selector while calculating replica count")
         if own.average_value is not None:
-            proposal = replicacount.by_average(
+            proposal = replicacount.propose_by_average(
                 workload.replicas,
                 own.average_value.milli_value(),
                 resource=source.name,
@@ -110,7 +110,7 @@ async def evaluate(
             )
         else:
             assert own.average_utilization is not None, "one of the two is set"
-            proposal = replicacount.by_utilization(
+            proposal = replicacount.propose_by_utilization(
                 workload.replicas,
                 own.average_utilization,
                 resource=source.name,

@@ -1,7 +1,7 @@
 """The services of a driver: from gRPC messages to what a driver does, and back.
 
-Claims are fetched and checked before the driver's turn comes: it is given none that is not the one that was meant, or
-that is not allocated. What fails for all claims of a call ends it with a status of UNKNOWN, as Go's errors do, and a
+Claims are fetched and checked before the driver's turn comes: it receives only claims that exist under the given
+uid and are allocated. What fails for all claims of a call ends it with a status of UNKNOWN, as Go's errors do, and a
 claim that does not exist with NOT_FOUND, as KEP-4381 asks.
 """
 

@@ -85,7 +85,7 @@ class Checkpoint:
     def put(self, entry: Entry) -> None:
         """Keeps an entry: that a claim is begun for good, that it is prepared until the machine crashes.
 
-        After that it has to be prepared again in any case, which is what an entry that is only begun says too.
+        After that it has to be prepared again in any case, as for an entry that was only begun.
         """
         self._load()
         durability = wholefile.Durability.LASTING if entry.state == "begun" else wholefile.Durability.WHOLE

@@ -1,4 +1,4 @@
-"""From the slices that a pool shall have and those that it has to the writes that are missing. Pure.
+"""The writes that turn the existing slices of a pool into the desired ones. Pure.
 
 The highest generation that is there is the current one. A slice belongs to the position that its name begins with;
 what is older, has another name, is there twice or is beyond the end goes. Readers never see a mixture: as soon as

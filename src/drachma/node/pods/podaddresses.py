@@ -1,29 +1,39 @@
 """Addresses of the pods of one node, as their statuses show them.
 
-Simulated pods have an address each, as if there were a pod network. Pods that really run share the address of their
-machine.
+Simulated pods have an address of each IP family of the cluster, as if there were a pod network. Pods that really run
+share the address of their machine.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from drachma.api.pod import Pod
 from drachma.claims import podstate
 
+IPV4: Final = "IPv4"
 _MOST: Final = 254
 
 
 class PodAddresses:
-    """Addresses of the pods of a node: ``10.A.B.1`` and so on, where the node's own address ends in ``A.B``."""
+    """Addresses of the pods of a node: ``10.A.B.1`` and so on, where the node's own address ends in ``A.B``.
 
-    def __init__(self, host: str, *, common: str = "") -> None:
-        """``host`` is empty for a node without an address. ``common`` is the address of all pods, if they share one."""
+    Addresses of IPv6 are ``fd00:10:A:B::1`` and so on.
+    """
+
+    def __init__(self, host: str, *, common: str = "", families: Sequence[str] = (IPV4,)) -> None:
+        """``host`` is empty for a node without an address. ``common`` is the address of all pods, if they share one.
+
+        Simulated pods have an address of each family, the primary one first.
+        """
         self._host: Final = host
         self._common: Final = common
         self._prefix: Final = ".".join(("10", *host.split(".")[-2:]))
+        self._network: Final = f"fd00:{self._prefix.replace('.', ':')}::"
+        self._families: Final = tuple(families)
         self._numbers: Final[dict[str, int]] = {}
 
     def recall(self, pods: Iterable[Pod]) -> None:
@@ -40,12 +50,12 @@ class PodAddresses:
         """Return the addresses of the node and a pod, as fields of the pod's status; none without an address."""
         if not self._host:
             return {}
-        address = self._common or self.address(pod)
-        fields = {"podIP": address, "podIPs": _only(address)} if address else {}
+        addresses = (self._common,) if self._common else self.addresses(pod)
+        fields = {"podIP": addresses[0], "podIPs": _only(*addresses)} if addresses else {}
         return {"hostIP": self._host, "hostIPs": _only(self._host), **fields}
 
-    def address(self, pod: Pod) -> str:
-        """Return the address of a simulated pod, which keeps it; empty if all addresses are taken."""
+    def addresses(self, pod: Pod) -> tuple[str, ...]:
+        """Return the addresses of a simulated pod, which keeps them; none if all addresses are taken."""
         uid = pod.metadata.uid
         if uid not in self._numbers:
             numbers = set(self._numbers.values())
@@ -53,15 +63,24 @@ class PodAddresses:
             free = (number for number in (previous, *range(1, _MOST + 1)) if number and number not in numbers)
             self._numbers[uid] = next(free, 0)
         number = self._numbers[uid]
-        return f"{self._prefix}.{number}" if number else ""
+        return tuple(self._address(family, number) for family in self._families) if number else ()
 
     def release(self, uid: str) -> None:
         """Free the address of a pod that is gone."""
         self._numbers.pop(uid, None)
 
+    def _address(self, family: str, number: int) -> str:
+        if family == IPV4:
+            return f"{self._prefix}.{number}"
+        return str(ipaddress.IPv6Address(self._network) + number)
+
     def _number(self, address: str) -> int:
-        prefix, _, number = address.rpartition(".")
-        return int(number) if prefix == self._prefix and number.isdecimal() else 0
+        """Return the number of a pod by its address, or 0 for an address that is not of this node."""
+        if ":" in address and self._host:
+            number = int(ipaddress.IPv6Address(address)) - int(ipaddress.IPv6Address(self._network))
+            return number if 0 < number <= _MOST else 0
+        prefix, _, text = address.rpartition(".")
+        return int(text) if prefix == self._prefix and text.isdecimal() else 0
 
 
 def _age(pod: Pod) -> tuple[dt.datetime, str]:
@@ -69,6 +88,6 @@ def _age(pod: Pod) -> tuple[dt.datetime, str]:
     return since, pod.metadata.uid
 
 
-def _only(address: str) -> list[dict[str, str]]:
-    """Return a list of one address for a patch. Without the directive, an older address would stay in the list."""
-    return [{"$patch": "replace"}, {"ip": address}]
+def _only(*addresses: str) -> list[dict[str, str]]:
+    """Return a list of addresses for a patch. Without the directive, older addresses would stay in the list."""
+    return [{"$patch": "replace"}, *({"ip": each} for each in addresses)]

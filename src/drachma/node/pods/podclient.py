@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.api.pod import Pod
-from drachma.client import Client, patches, target
+from drachma.client import Client, patches, protocol, target, transactions
 from drachma.node.pods import containerstate, resizing
 from drachma.node.podview.pod import PodView
 from drachma.runtime import events
@@ -25,13 +25,15 @@ class PodClient:
 
     async def write_status(self, pod: Pod, content: dict[str, Any]) -> Pod:
         """Write the node's part of a pod's status, and return the pod that the API server stored."""
-        return await self._client.patch(
+        change = transactions.PatchStored(
             Pod,
             pod.metadata.name,
-            patch=patches.strategic({"status": content}, patches.same(pod)),
+            patches.strategic({"status": content}, patches.same(pod)),
             namespace=pod.metadata.namespace,
             subresource="status",
         )
+        stored: protocol.StoredObject[Pod] = await self._recorder.patch(change, client=self._client)
+        return stored.object
 
     async def delete(self, pod: Pod) -> None:
         """Delete a pod without a grace period."""

@@ -32,6 +32,10 @@ class PodStatusWriter:
         Raises:
             errors.RefusedError, errors.UnreachableError: it may be written later.
         """
+        # Conditions without a status are removed.
+        own = {each["type"]: each["status"] for each in content.get("conditions", ()) if "status" in each}
+        # A watch may bring the new status before the API server's answer arrives.
+        self._conditions = own
         try:
             stored_pod = await self._api.write_status(pod, content)
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
@@ -40,7 +44,6 @@ class PodStatusWriter:
         except _REFUSALS as error:
             self._report_refusal(pod, str(error))
             return False
-        own = {each["type"] for each in content.get("conditions", ())}
         self._version = resourceversion.number(stored_pod.metadata.resource_version)
         self._conditions = {each.type: each.status for each in stored_pod.status.conditions if each.type in own}
         self._refusal = ""

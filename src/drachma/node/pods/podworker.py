@@ -54,6 +54,8 @@ class PodWorker:
         self._has_resize: Final = asyncio.Event()
         self._is_prepared = False
         self._loss = ""
+        self.is_gone = False
+        """True once the pod is gone from the API server."""
         self._is_dirty: Final = asyncio.Event()
         self._has_to_end: Final = asyncio.Event()
         self._is_worth_a_try: Final = asyncio.Event()
@@ -82,16 +84,13 @@ class PodWorker:
             self._is_dirty.set()
         self.retry()
         if pod.metadata.deletion_timestamp is not None:
-            self.end()
+            self._has_to_end.set()
 
-    def end(self) -> None:
-        """End the pod, because it is being deleted or is gone already."""
+    def remove(self, pod: Pod) -> None:
+        """End the pod, because it is gone from the API server. ``pod`` is its last version."""
+        self.is_gone = True
+        self.update(pod)
         self._has_to_end.set()
-
-    @property
-    def has_to_end(self) -> bool:
-        """True once the pod has to end."""
-        return self._has_to_end.is_set()
 
     def retry(self) -> None:
         """Cut short the pause before the next attempt at a step that failed."""
@@ -143,7 +142,7 @@ class PodWorker:
             return
         writer = asyncio.create_task(self._write_statuses(), name=f"status of {self._pod.metadata.name}")
         try:
-            await self._run_until_end()
+            await self._run_until_end(writer)
         finally:
             writer.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -174,18 +173,29 @@ class PodWorker:
 
     async def _recall(self, pod: Pod) -> None:
         """Continue with the containers that an earlier agent started."""
-        records = await self._services.api.recall(pod)
+        try:
+            records = await self._services.api.recall(pod)
+        except errors.NodeError:
+            # A node may not read a pod that is gone: it is told that it has no permission.
+            if not self.is_gone:
+                raise
+            return
         for name in records.keys() & self._containers.keys():
             await self._containers[name].recall(records[name])
         # A pod with a running container was prepared, whether or not that has to be done again.
         self._is_prepared = any(each.current_run is not None for each in self._containers.values())
 
-    async def _run_until_end(self) -> None:
-        """Run the pod's containers until they have ended for good or the pod has to end, and stop those that run."""
+    async def _run_until_end(self, writer: asyncio.Task[None]) -> None:
+        """Run the pod's containers until they have ended for good or the pod has to end, and stop those that run.
+
+        Raises what the writer of statuses raises, if it fails meanwhile.
+        """
         life = asyncio.create_task(self._run_containers(), name=f"containers of {self._pod.metadata.name}")
         end = asyncio.create_task(self._has_to_end.wait())
         try:
-            await asyncio.wait({life, end}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({life, end, writer}, return_when=asyncio.FIRST_COMPLETED)
+            if writer.done():
+                writer.result()
         finally:
             end.cancel()
             life.cancel()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,8 +10,7 @@ from drachma.api.pod import Pod
 from drachma.claims import podstate
 from drachma.node.pods.podworker import PodWorker
 from drachma.node.pods.services import PodServices
-
-_log = logging.getLogger(__name__)
+from drachma.runtime import defects
 
 _REPLACEMENT_SECONDS: Final = 10.0
 """Pause before a worker that failed unexpectedly is replaced."""
@@ -26,6 +24,8 @@ class PodWorkers:
         self._services: Final = services
         self._workers: Final[dict[str, PodWorker]] = {}
         self._tasks: Final[dict[str, asyncio.Task[None]]] = {}
+        self._finished: Final[set[str]] = set()
+        """UIDs of pods whose workers have deleted them, until the watch reports the deletion."""
         self._is_started = False
 
     def start(self, pods: Iterable[Pod]) -> None:
@@ -42,8 +42,13 @@ class PodWorkers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def update(self, pod: Pod) -> None:
-        """Take over a new pod of the node, or a newer version of a pod."""
+        """Take over a new pod of the node, or a newer version of a pod.
+
+        The watch may report changes of a pod that its worker has deleted already. They start no other worker.
+        """
         uid = pod.metadata.uid
+        if uid in self._finished:
+            return
         if uid in self._workers:
             self._workers[uid].update(pod)
             if podstate.has_ended(pod):
@@ -55,10 +60,10 @@ class PodWorkers:
 
     def remove(self, pod: Pod) -> None:
         """End a pod that is gone from the API server, maybe by force: stop its containers and unprepare its claims."""
+        self._finished.discard(pod.metadata.uid)
         worker = self._workers.get(pod.metadata.uid)
         if worker is not None:
-            worker.update(pod)
-            worker.end()
+            worker.remove(pod)
 
     def clean_up(self, pod: Pod) -> None:
         """Remove what a pod without a worker left on the node."""
@@ -100,11 +105,15 @@ class PodWorkers:
                 await worker.run()
                 return
             except Exception:
-                _log.exception("node %s: pod of uid %s: failed unexpectedly", self._node, uid)
+                defects.PROCESS.report("node", f"{self._node}: pod {worker.pod.metadata.name} of uid {uid}")
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    # The worker failed while it was cancelled, and the agent waits for its end.
+                    return
             await self._services.clock.sleep(_REPLACEMENT_SECONDS)
             self._workers[uid] = PodWorker(self._services, worker.pod)
-            if worker.has_to_end:
-                self._workers[uid].end()
+            if worker.is_gone:
+                self._workers[uid].remove(worker.pod)
 
     def _reconsider_resizes(self) -> None:
         for worker in self._workers.values():
@@ -112,5 +121,6 @@ class PodWorkers:
 
     def _forget(self, uid: str) -> None:
         del self._tasks[uid]
-        del self._workers[uid]
+        if not self._workers.pop(uid).is_gone:
+            self._finished.add(uid)
         self._reconsider_resizes()

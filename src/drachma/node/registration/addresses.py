@@ -30,6 +30,8 @@ class NodeAddress(NamedTuple):
     host: str
     port: int
     pods: str
+    families: tuple[str, ...] = ("IPv4",)
+    """IP families of simulated pods, the primary one first."""
 
 
 _OUTSIDE: Final = "192.0.2.1"
@@ -39,12 +41,20 @@ _OUTSIDE: Final = "192.0.2.1"
 class Addresses:
     """Listening sockets of nodes, and the node behind each address."""
 
-    def __init__(self, sockets: Mapping[str, socket.socket], *, default: str | None = None, pods: str = "") -> None:
+    def __init__(
+        self,
+        sockets: Mapping[str, socket.socket],
+        *,
+        default: str | None = None,
+        pods: str = "",
+        families: tuple[str, ...] = ("IPv4",),
+    ) -> None:
         """``sockets`` are by the names of nodes. ``default`` is the node at any other address, if any.
 
         ``pods`` is the address of pods that use the network of the machine, unless it is the address of their node.
         """
         self._pods = pods
+        self._families = families
         self._default = default
         self._sockets = dict(sockets)
         self._hosts: dict[str, str] = {}
@@ -62,7 +72,7 @@ class Addresses:
 
     def of(self, node: str) -> NodeAddress:
         host = self._hosts[node]
-        return NodeAddress(host, int(self._sockets[node].getsockname()[1]), self._pods or host)
+        return NodeAddress(host, int(self._sockets[node].getsockname()[1]), self._pods or host, self._families)
 
     def publish(self, node: str, host: str) -> None:
         """Set the host that a node reports as its address. Its socket must listen there."""
@@ -134,12 +144,12 @@ def _own_address(towards: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def simulated_addresses(names: Sequence[str]) -> Addresses:
-    """Return loopback addresses, one for each node, which cannot be reached from outside.
+def simulated_addresses(names: Sequence[str], *, families: tuple[str, ...] = ("IPv4",)) -> Addresses:
+    """Return loopback addresses, one for each node, which cannot be reached from outside; pods have these families.
 
     Services cannot have endpoints there, so pods report the address of the machine on its route to the outside.
     """
-    addresses = Addresses({}, pods=_own_address(_OUTSIDE))
+    addresses = Addresses({}, pods=_own_address(_OUTSIDE), families=families)
     for name in names:
         addresses.add(name)
     return addresses

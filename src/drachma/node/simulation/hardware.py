@@ -13,6 +13,7 @@ from drachma import errors
 from drachma.node.registration.machine import Machine
 from drachma.node.simulation import machinedocuments, vendorhardware
 from drachma.node.simulation.machinedocuments import RACK_LABEL, describe_node, slice_document
+from drachma.values import serialnumbers
 
 GPU_DRIVER: Final = "gpu.simulation.drachma.dev"
 NIC_DRIVER: Final = "nic.simulation.drachma.dev"
@@ -86,8 +87,8 @@ def copies(documents: Iterable[Mapping[str, Any]], count: int) -> Hardware:
     """Return copies of a machine that documents describe: its Node, its ResourceSlices, and DeviceClasses.
 
     A copy is named like the node with a number appended; slices and pools with the node's name get the copy's. Slices
-    that are not for that node alone exist once, for all copies. There are no classes but those of the documents,
-    because the chart of a driver brings its own.
+    that are not for that node alone exist once, for all copies. UUIDs of devices differ. There are no classes but those
+    of the documents, because the chart of a driver brings its own.
 
     Raises:
         errors.InvalidValueError: there is not exactly one Node, or there is an object of another kind, or a device of
@@ -125,6 +126,10 @@ def _copy(described: Machine, name: str) -> Machine:
         spec["nodeName"] = name
         if (spec.get("pool") or {}).get("name") == original:
             spec["pool"]["name"] = name
+        for device in spec.get("devices") or ():
+            for attribute in (device.get("attributes") or {}).values():
+                if "string" in attribute:
+                    attribute["string"] = serialnumbers.replaced(attribute["string"], owner=name)
         slices.append(document)
     return Machine(node=node, slices=tuple(slices), remote_drivers=described.remote_drivers)
 

@@ -2,8 +2,8 @@
 
 A line of a table is a message with its fields in the order of their numbers, which start at 1 unless a field has one:
 ``name=type@number``. An indented line continues the line before. A type is ``string``, ``bytes``, ``bool``,
-``int64``, the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>`` for a map by text, and
-``type?`` for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
+``int32``, ``int64``, ``double``, the name of a message or an enum of the same table, ``[type]`` for a list, ``<type>``
+for a map by text, and ``type?`` for a plain value that may be absent. An enum is ``Name: A | B``, from 0 on.
 """
 
 import re
@@ -16,7 +16,9 @@ _SCALARS: Final = {
     "string": _Field.TYPE_STRING,
     "bytes": _Field.TYPE_BYTES,
     "bool": _Field.TYPE_BOOL,
+    "int32": _Field.TYPE_INT32,
     "int64": _Field.TYPE_INT64,
+    "double": _Field.TYPE_DOUBLE,
 }
 _FIELD: Final = re.compile(r"(?P<name>\w+)=(?P<type>[^@\s]+)(@(?P<number>\d+))?")
 

@@ -302,7 +302,7 @@ class Admitter:
             adjusted = podadjustment.adjust(wl, limits=place.limits, runtime_classes=self._runtime_classes)
         if admission is None:
             wl = adjusted
-            if devices is not None and devices.named:
+            if devices is not None and devices.shared:
                 devices = claimsharing.unpaid_requests(devices, self._paid_shares(wl, cluster_queue, devices))
         total = requests.total(adjusted, counting=self._counting, devices=devices)
         places = admitted_usage(wl, total) if self._settings.gates.on(Gate.TAS) else ()
@@ -315,7 +315,7 @@ class Admitter:
         return (each.workload for each in (queue.workloads.values() if queue is not None else ()))
 
     def _paid_shares(self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
-        """Return the shares of claims that a workload names and another workload of its queue pays for."""
+        """Return the shares of claims for which another workload of the queue pays."""
         return claimsharing.shares_of_others(devices, wl.metadata.namespace, self._holders(cluster_queue))
 
     def _recount_shared_claims(self, queue: QueueState) -> None:
@@ -430,7 +430,7 @@ class Admitter:
     def _current(self, info: WorkloadInfo) -> WorkloadInfo:
         """Return a pending workload with the claims that it has to pay for now."""
         devices = self._devices.get(info.key)
-        if devices is None or not devices.named:
+        if devices is None or not devices.shared:
             return info
         current = self.info(info.workload, info.cluster_queue, devices)
         current.attempt = info.attempt
@@ -519,7 +519,7 @@ class Admitter:
     def _with_account(
         self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests | None
     ) -> workload.Workload:
-        paid = self._paid_shares(wl, cluster_queue, devices) if devices is not None and devices.named else {}
+        paid = self._paid_shares(wl, cluster_queue, devices) if devices is not None and devices.shared else {}
         return deviceaccount.with_account(wl, claimsharing.unpaid_requests(devices, paid), paid=paid)
 
     def _evict(self, entry: Entry, now: datetime, events: list[Event]) -> workload.Workload:

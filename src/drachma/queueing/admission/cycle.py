@@ -33,7 +33,8 @@ from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.workloads import admissibility, transitions, workloadstate
 from drachma.queueing.workloads.admissibility import NAMESPACE_MISMATCH
-from drachma.queueing.workloads.requests import DomainUsage, FlavorResource, Usage
+from drachma.queueing.workloads.placedpods import PlacedPods
+from drachma.queueing.workloads.requests import FlavorResource, Usage
 from drachma.queueing.workloads.settings import Settings
 from drachma.queueing.workloads.workloadinfo import NO_SHAPE, Attempt, WorkloadInfo
 
@@ -98,7 +99,7 @@ class Entry:
         self.attempt: Attempt | None = head.info.attempt
         """Progress of the flavor search, for the next cycle."""
         self.admission: workload.Admission | None = None
-        self.places: tuple[DomainUsage, ...] = ()
+        self.places: tuple[PlacedPods, ...] = ()
         """Domains of topologies that it takes, beyond those that it holds already."""
 
     def __repr__(self) -> str:
@@ -128,7 +129,7 @@ class Entry:
         """Height in the tree of cohorts from which its quota would come."""
         return self.assignment.borrowing
 
-    def record(self, assignment: Assignment, targets: list[Target], places: tuple[DomainUsage, ...]) -> None:
+    def record(self, assignment: Assignment, targets: list[Target], places: tuple[PlacedPods, ...]) -> None:
         self.assignment = assignment
         self.targets = targets
         self.places = places
@@ -163,7 +164,7 @@ class Cycle:
         self._preempted: dict[str, WorkloadInfo] = {}
         self._before: list[tuple[Node, FlavorResource, int]] = []
         """Usage of nodes before the cycle added to it, in the order of the additions."""
-        self._places: list[DomainUsage] = []
+        self._places: list[tuple[PlacedPods, ...]] = []
         """Domains of topologies that the cycle gave away."""
 
     def run(self, heads: Iterable[Head]) -> list[Entry]:
@@ -211,7 +212,7 @@ class Cycle:
 
     def _assign(
         self, info: WorkloadInfo, queue: QueueState, nominated: Nominated | None = None
-    ) -> tuple[Assignment, list[Target], tuple[DomainUsage, ...]]:
+    ) -> tuple[Assignment, list[Target], tuple[PlacedPods, ...]]:
         """Return flavors, victims and places for a workload: for all of its pods, or for as many as fit."""
         if info.attempt is not None and self._is_outdated(info, info.attempt, queue):
             info.attempt = None
@@ -413,15 +414,16 @@ class Cycle:
         if not self._gates.on(Gate.PRESERVE_SCAN_PROGRESS):
             entry.attempt = None
 
-    def _add(self, queue: QueueState, usage: Usage, places: tuple[DomainUsage, ...]) -> None:
+    def _add(self, queue: QueueState, usage: Usage, places: tuple[PlacedPods, ...]) -> None:
         self._snapshot.topologies.add(places)
-        self._places += places
+        self._places.append(places)
         for node in (queue.node, *queue.node.ancestors):
             self._before += [(node, key, node.usage.get(key, 0)) for key in usage]
         queue.node.add(usage)
 
     def _restore(self) -> None:
-        self._snapshot.topologies.remove(self._places)
+        for places in reversed(self._places):
+            self._snapshot.topologies.remove(places)
         # A reservation beyond the queue's limit is negative. It counts in the queue alone, so removing it would not
         # restore the usage at the start of the cycle.
         for node, key, amount in reversed(self._before):

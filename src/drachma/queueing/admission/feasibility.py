@@ -15,6 +15,7 @@ from msgspec import structs
 from drachma.api import meta, pod
 from drachma.queueing.admission import topologies
 from drachma.queueing.configuration.gates import DEFAULT, Gates
+from drachma.queueing.devices import groupclaims
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.topology import assignment as compact
 from drachma.queueing.workloads import podsetinfo, requests
@@ -39,10 +40,13 @@ class Placement(Protocol):
         ...
 
 
-def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> Iterator[pod.Pod]:
+def pods(
+    wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT, groups: groupclaims.Groups | None = None
+) -> Iterator[pod.Pod]:
     """Return the pods that an admitted workload will have, as the scheduler will see them; none if a flavor is gone.
 
-    Volumes are left out: they are not known before the pods exist.
+    Volumes are left out: they are not known before the pods exist. A claim that pods share in one of ``groups`` has
+    only the first of them, because it is allocated once.
     """
     admission = wl.status.admission
     if admission is None:
@@ -52,8 +56,10 @@ def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> 
     except (podsetinfo.FlavorMissingError, podsetinfo.PodSetConflictError):
         return
     counts = requests.counts_after_reclaim(wl, gates)
+    allocated: set[str] = set()
     for info, pod_set in zip(infos, wl.spec.pod_sets, strict=False):
         spec = _placed(pod_set.template.spec, info)
+        group_claims = groupclaims.pod_set_claims(wl, pod_set, groups)
         places = _selectors(topologies.admitted_places(wl).get(info.name))
         for number in range(min(info.count, counts[pod_set.name])):
             selector = next(places, {})
@@ -65,7 +71,15 @@ def pods(wl: workload.Workload, flavors: Flavors, *, gates: Gates = DEFAULT) -> 
                 annotations=info.annotations,
             )
             placed = spec if not selector else _with_selector(spec, selector)
+            if group_claims:
+                placed = _without_claims(placed, {name for name, each in group_claims.items() if each.key in allocated})
+                allocated |= {each.key for each in group_claims.values()}
             yield pod.Pod(metadata=metadata, spec=placed)
+
+
+def _without_claims(spec: pod.PodSpec, names: set[str]) -> pod.PodSpec:
+    claims = tuple(each for each in spec.resource_claims if each.name not in names)
+    return structs.replace(spec, resource_claims=claims)
 
 
 def _with_selector(spec: pod.PodSpec, selector: Mapping[str, str]) -> pod.PodSpec:

@@ -336,7 +336,7 @@ class FlavorSearch:
     def _grade(
         self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
     ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
-        """Return the availability of a flavor for all resources of a group, which is that of the worst resource."""
+        """Return the availability of a flavor for a group of resources: the availability of the worst one."""
         assigned: dict[str, FlavorAssignment] = {}
         grade = _BEST
         borrow = 0

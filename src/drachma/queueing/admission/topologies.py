@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from drachma.api import meta, pod, resourceclaim, resourceclaimtemplate
+from drachma.api import meta, pod, resourceclaim
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
+from drachma.queueing.devices import groupclaims
+from drachma.queueing.devices.objects import DeviceObjects
 from drachma.queueing.kinds import resourceflavor, topology, workload
 from drachma.queueing.topology import assignment as compact
 from drachma.queueing.topology.counting import Counts
@@ -18,12 +20,16 @@ from drachma.queueing.topology.devicerooms import Claims, DeviceInventory
 from drachma.queueing.topology.inventory import Inventory
 from drachma.queueing.topology.placement import Assumed, NotPlaced, Placed, Placer, Replacement, Result
 from drachma.queueing.topology.shape import PodSetRequest
-from drachma.queueing.topology.tree import PODS, Tree
-from drachma.queueing.workloads.requests import DomainUsage, PodSetRequests
+from drachma.queueing.topology.tree import Tree
+from drachma.queueing.workloads.placedpods import DomainCount, PlacedPods
+from drachma.queueing.workloads.requests import PodSetRequests
 
 FlavorRequests = Mapping[str, Sequence[PodSetRequest]]
 """Pod sets to be placed, by flavor."""
 
+Domains = tuple[DomainCount, ...]
+
+_NOTHING_FOUND: Final[tuple[list[Domains], int]] = ([], 0)
 _GROUP_ANNOTATION: Final = "kueue.x-k8s.io/is-group-workload"
 
 
@@ -59,6 +65,10 @@ class Topologies:
         self.devices: DeviceInventory | None = None
         """Devices that places must have for pods with claims; None if claims do not matter."""
         self._shares_nodes: Final = gates.on(Gate.TAS_HANDLE_OVERLAPPING_FLAVORS)
+        self._simulated: Final[list[tuple[tuple[PlacedPods, ...], int]]] = []
+        """Changes of usage, each with its sign, that are applied before they matter."""
+        self._found: Final[dict[str, tuple[list[Domains], int]]] = {}
+        """Domains that the last search in a flavor has found, with the version of the tree at that time."""
 
     @classmethod
     def build(
@@ -87,25 +97,25 @@ class Topologies:
 
     def tree(self, flavor: str) -> Tree | None:
         """Return the tree of a flavor."""
+        self._apply()
         entry = self._flavors.get(flavor)
         return None if entry is None else entry.tree
 
-    def claims(self, namespace: str, pod_set: workload.PodSet) -> Claims:
+    def claims(self, wl: workload.Workload, pod_set: workload.PodSet) -> Claims:
         """Return the claims of one pod for which a place must have devices."""
         source = None if self.devices is None else self.devices.claim_source
-        spec = pod_set.template.spec
-        return () if source is None or not spec.resource_claims else source.claims(namespace, spec)
+        return () if source is None or not pod_set.template.spec.resource_claims else source.claims(wl, pod_set)
 
     # Usage
 
-    def count(self, usage: Iterable[DomainUsage], *, sign: int = 1) -> None:
+    def count(self, usage: Iterable[PlacedPods], *, sign: int = 1) -> None:
         """Count the usage of an admitted workload in every flavor that has the nodes."""
+        self._apply()
         for each in usage:
-            amounts = domain_amounts(each)
             for tree in self._trees_with(each.flavor):
-                tree.add_usage(each.values, amounts, sign=sign)
+                tree.add_places(each.domains, each.pod, sign=sign)
 
-    def discount(self, usage: Iterable[DomainUsage]) -> None:
+    def discount(self, usage: Iterable[PlacedPods]) -> None:
         """Stop counting the usage of a workload."""
         self.count(usage, sign=-1)
 
@@ -119,44 +129,58 @@ class Topologies:
                 if name != flavor and other.tree.has_hostnames:
                     yield other.tree
 
-    def add(self, usage: Iterable[DomainUsage], *, sign: int = 1) -> None:
+    def add(self, usage: tuple[PlacedPods, ...]) -> None:
         """Simulate additional usage of the flavors."""
-        for each in usage:
-            flavor = self._flavors.get(each.flavor)
-            if flavor is not None:
-                flavor.tree.add_usage(each.values, domain_amounts(each), sign=sign)
+        self._simulate(usage, 1)
 
-    def remove(self, usage: Iterable[DomainUsage]) -> None:
+    def remove(self, usage: tuple[PlacedPods, ...]) -> None:
         """Simulate less usage of the flavors."""
-        self.add(usage, sign=-1)
+        self._simulate(usage, -1)
 
-    def fits(self, usage: Iterable[DomainUsage]) -> bool:
+    def _simulate(self, usage: tuple[PlacedPods, ...], sign: int) -> None:
+        """Note a change until the next search. The opposite of the last change takes it back."""
+        if self._simulated and self._simulated[-1][0] is usage and self._simulated[-1][1] == -sign:
+            self._simulated.pop()
+        elif usage:
+            self._simulated.append((usage, sign))
+
+    def _apply(self) -> None:
+        """Apply the changes that are noted."""
+        for usage, sign in self._simulated:
+            for each in usage:
+                flavor = self._flavors.get(each.flavor)
+                if flavor is not None:
+                    flavor.tree.add_places(each.domains, each.pod, sign=sign)
+        self._simulated.clear()
+
+    def fits(self, usage: Iterable[PlacedPods]) -> bool:
         """Return True if every domain has room for its pods.
 
         Like Kueue, it compares each domain by itself, and not the number of pods that a node may run.
         """
-        return all(self._has_room(each) for each in usage)
+        self._apply()
+        return all(map(self._has_room, usage))
 
-    def _has_room(self, usage: DomainUsage) -> bool:
+    def _has_room(self, usage: PlacedPods) -> bool:
         flavor = self._flavors.get(usage.flavor)
-        leaf = None if flavor is None else flavor.tree.leaves.get(usage.values)
-        if leaf is None:
+        if flavor is None:
             return False
-        return all(
-            (leaf.capacity.get(name, 0) - leaf.usage.get(name, 0)) // amount >= usage.pods
-            for name, amount in usage.pod.items()
-            if amount > 0
-        )
+        found, version = self._found.get(usage.flavor, _NOTHING_FOUND)
+        if version == flavor.tree.version and any(usage.domains is domains for domains in found):
+            return True
+        return flavor.tree.has_room(usage.domains, usage.pod)
 
     # Search
 
     def place(self, requests: FlavorRequests, wl: workload.Workload, *, ignores_usage: bool = False) -> Places:
         """Search places for pod sets. ``ignores_usage`` searches as if no workload were admitted."""
+        self._apply()
         replacement = _replacement(wl)
-        shared: Assumed = {}
+        common_usage: Assumed = {}
         assignments: dict[str, compact.Assignment] = {}
         failures: dict[str, Failure] = {}
-        for name in sorted(requests):
+        names = sorted(requests)
+        for name in names:
             flavor = self._flavors[name]
             placer = Placer(
                 flavor.tree,
@@ -166,10 +190,14 @@ class Topologies:
                 ignores_usage=ignores_usage,
                 devices=self.devices,
             )
-            assumed = shared if self._shares_nodes and flavor.tree.has_hostnames else None
-            results = placer.place(requests[name], replacement=replacement, assumed=assumed)
+            assumed = common_usage if self._shares_nodes and flavor.tree.has_hostnames else None
+            results = placer.place(requests[name], replacement=replacement, assumed=assumed, is_last=name == names[-1])
             for pod_set, result in results.items():
                 _sort(pod_set, name, result, assignments, failures)
+            is_resized = any(each.previous is not None for each in requests[name])
+            if not (ignores_usage or is_resized or replacement is not None):
+                domains = [each.assignment.domains for each in results.values() if isinstance(each, Placed)]
+                self._found[name] = domains, flavor.tree.version
         order = [each.name for each in wl.spec.pod_sets if each.name in failures]
         return Places(assignments, failures[order[0]] if order else None)
 
@@ -195,19 +223,21 @@ def _sort(
 class ClaimSource:
     """Claims of pods from templates, and the places of admitted workloads."""
 
-    def __init__(self, templates: Mapping[tuple[str, str], resourceclaimtemplate.ResourceClaimTemplate]) -> None:
-        """``templates`` are those of the cluster by namespace and name."""
-        self._templates: Final = templates
+    def __init__(self, objects: DeviceObjects) -> None:
+        """``objects`` are those of the cluster."""
+        self._objects: Final = objects
 
-    def claims(self, namespace: str, spec: pod.PodSpec) -> Claims:
-        """Return the claims that one pod gets from templates.
+    def claims(self, wl: workload.Workload, pod_set: workload.PodSet) -> Claims:
+        """Return the claims that one pod of a set gets for itself from templates.
 
-        Claims that pods name are shared, so they are not counted for each pod.
+        Claims that pods name or have with their group are shared, so they are not counted for each pod.
         """
         claims = []
-        for each in spec.resource_claims:
-            template = self._templates.get((namespace, each.resource_claim_template_name or ""))
-            if template is not None:
+        namespace = wl.metadata.namespace
+        group_claims = groupclaims.pod_set_claims(wl, pod_set, self._objects.groups)
+        for each in pod_set.template.spec.resource_claims:
+            template = self._objects.templates.get((namespace, each.resource_claim_template_name or ""))
+            if template is not None and each.name not in group_claims:
                 metadata = meta.ObjectMeta(name=each.name, namespace=namespace, uid=each.name)
                 claims.append(resourceclaim.ResourceClaim(metadata=metadata, spec=template.spec.spec))
         return tuple(claims)
@@ -229,25 +259,18 @@ def admitted_places(wl: workload.Workload) -> Mapping[str, compact.Assignment]:
     }
 
 
-def domain_amounts(usage: DomainUsage) -> dict[str, int]:
-    """Return the resources that pods take of a domain, with one ``pods`` for each."""
-    amounts = {name: amount * usage.pods for name, amount in usage.pod.items()}
-    amounts[PODS] = amounts.get(PODS, 0) + usage.pods
-    return amounts
-
-
-def admitted_usage(wl: workload.Workload, pod_sets: Iterable[PodSetRequests]) -> tuple[DomainUsage, ...]:
+def admitted_usage(wl: workload.Workload, pod_sets: Iterable[PodSetRequests]) -> tuple[PlacedPods, ...]:
     """Return the domains that an admission assigns; its pod sets are those of ``requests.total``."""
     admission = wl.status.admission
     if admission is None or all(each.topology_assignment is None for each in admission.pod_set_assignments):
         return ()
     pods = {each.name: each.pod for each in pod_sets}
     return tuple(
-        DomainUsage(flavor, domain.values, pods.get(each.name, {}), domain.pods)
+        PlacedPods(flavor, pods.get(each.name, {}), domains)
         for each in admission.pod_set_assignments
         if each.topology_assignment is not None
+        for domains in (compact.decode(each.topology_assignment).domains,)
         for flavor in dict.fromkeys(each.flavors.values())
-        for domain in compact.decode(each.topology_assignment).domains
     )
 
 

@@ -24,7 +24,7 @@ from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology import assignment as compact
 from drachma.queueing.workloads import workloadstate
-from drachma.queueing.workloads.requests import DomainUsage
+from drachma.queueing.workloads.placedpods import PlacedPods
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
 
@@ -98,17 +98,13 @@ class TopologyPlacement:
             places = self._search(requests, ignores_usage=not victims)
         return self._with_places(assignment, places)
 
-    def usage(self, assignment: Assignment) -> tuple[DomainUsage, ...]:
+    def usage(self, assignment: Assignment) -> tuple[PlacedPods, ...]:
         """Return the places of an assignment beyond those that the workload holds already."""
         if not self.is_used:
             return ()
-        held_domains = {
-            (name, domain.values): domain.pods
-            for name, places in admitted_places(self._info.workload).items()
-            for domain in places.domains
-        }
+        held_places = admitted_places(self._info.workload)
         pods = {each.name: each.pod for each in self._info.pod_sets}
-        usage: list[DomainUsage] = []
+        usage: list[PlacedPods] = []
         for each in assignment.pod_sets:
             if each.topology is None:
                 continue
@@ -116,10 +112,12 @@ class TopologyPlacement:
                 flavor = self._builder.topology_flavor(each)
             except RequestError:
                 continue
-            for domain in each.topology.domains:
-                count = domain.pods - held_domains.get((each.name, domain.values), 0)
-                if count > 0:
-                    usage.append(DomainUsage(flavor, domain.values, pods.get(each.name, {}), count))
+            domains = each.topology.domains
+            if each.name in held_places:
+                held = {domain.values: domain.pods for domain in held_places[each.name].domains}
+                more = (domain._replace(pods=domain.pods - held.get(domain.values, 0)) for domain in domains)
+                domains = tuple(domain for domain in more if domain.pods > 0)
+            usage.append(PlacedPods(flavor, pods.get(each.name, {}), domains))
         return tuple(usage)
 
     def _search(self, requests: FlavorRequests, *, ignores_usage: bool = False) -> Places:

@@ -169,7 +169,7 @@ class RequestBuilder:
             group=None if request is None else request.pod_set_group_name,
             is_implied=not is_explicit(pod_set),
             previous=previous,
-            claims=self._topologies.claims(self._info.workload.metadata.namespace, pod_set),
+            claims=self._topologies.claims(self._info.workload, pod_set),
             problem=problem,
         )
 

@@ -18,13 +18,11 @@ from drachma.api import meta
 from drachma.queueing import conditions
 from drachma.queueing.jobs import construction
 from drachma.queueing.jobs.interface import Document
-from drachma.queueing.kinds import workload
+from drachma.queueing.kinds import multikueue, workload
 from drachma.queueing.workloads import transitions, workloadstate
 from drachma.queueing.workloads.workloadevents import NORMAL, WARNING, Event
 
 CONFIG_KIND: Final = "MultiKueueConfig"
-ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
-"""Label of objects in other clusters with the cluster that dispatched them."""
 READY: Final = "Ready"
 RETRY: Final = "Retry"
 
@@ -272,7 +270,7 @@ def copy_workload(document: Document, origin: str) -> dict[str, Any]:
     return {
         "apiVersion": document["apiVersion"],
         "kind": document["kind"],
-        "metadata": {**metadata, "labels": {**labels, ORIGIN: origin}},
+        "metadata": {**metadata, "labels": {**labels, multikueue.ORIGIN: origin}},
         "spec": spec,
     }
 
@@ -287,7 +285,7 @@ def copied_job_metadata(metadata: Document, *, workload_name: str, origin: str) 
     clone = clone_metadata(metadata)
     return {
         **clone,
-        "labels": {**(clone.get("labels") or {}), ORIGIN: origin},
+        "labels": {**(clone.get("labels") or {}), multikueue.ORIGIN: origin},
         "annotations": {**(clone.get("annotations") or {}), construction.PREBUILT: workload_name},
     }
 

@@ -40,9 +40,12 @@ class ActiveConfiguration:
 
     def __init__(self, config: Configuration | None = None) -> None:
         self._listeners: Final[list[Listener]] = []
+        self.version = 0
+        """Number of configurations that have been active."""
         self._set(config or configuration.default(Configuration()), AS_KUEUE)
 
     def _set(self, config: Configuration, policy: QueueingPolicy) -> None:
+        self.version += 1
         self.configuration: Configuration = config
         self.policy: QueueingPolicy = policy
         self.gates: Gates = config.gates

@@ -8,13 +8,11 @@ the same state.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
 from datetime import datetime
 from typing import Any, Final
 
 from drachma.allocator import Features
-from drachma.api import event
 from drachma.queueing.admission.admitter import Admitter, CycleReport
 from drachma.queueing.admission.cycle import Status
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
@@ -33,15 +31,14 @@ from drachma.queueing.component.pendingview import PendingView
 from drachma.queueing.component.queuefollower import QueueFollower
 from drachma.queueing.component.queuemeasures import QueueMeasures
 from drachma.queueing.component.statusrequests import StatusRequests
+from drachma.queueing.component.workloadwriter import workload_reference
 from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.queueing.configuration.queueingpolicy import Feasibility
 from drachma.queueing.devices.requests import DeviceRequests
 from drachma.queueing.kinds import clusterqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile
 from drachma.queueing.workloads import workloadstate
-from drachma.runtime import Surroundings, events, workqueue
-
-_log = logging.getLogger(__name__)
+from drachma.runtime import Surroundings, defects, events, workqueue
 
 _PAUSE_SECONDS: Final = 10.0
 """Time before admission starts again after it failed unexpectedly."""
@@ -89,6 +86,7 @@ class Admission:
         self._writes: Final = DecisionWrites(
             surroundings.client,
             caches.workloads,
+            recorder=recorder,
             locks=locks,
             observe=surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe,
             sleep=surroundings.clock.sleep,
@@ -279,7 +277,7 @@ class Admission:
                     await self._cycles()
                 except Exception:
                     # A defect that one object shows must not end the process, which may be that of the API server.
-                    _log.exception("admission failed unexpectedly and starts again in %g seconds", _PAUSE_SECONDS)
+                    defects.PROCESS.report("admission", f"starts again in {_PAUSE_SECONDS:g} seconds")
                     await self._clock.sleep(_PAUSE_SECONDS)
                     self._queues.are_all_stale = True
                     self._wake.set()
@@ -386,15 +384,3 @@ class Admission:
             self._workloads.add_after(key, pause)
         else:
             self._workloads.hasten(key)
-
-
-def workload_reference(wl: workload.Workload) -> event.ObjectReference:
-    """Return the reference to a workload that events about it have."""
-    return event.ObjectReference(
-        kind="Workload",
-        namespace=wl.metadata.namespace,
-        name=wl.metadata.name,
-        uid=wl.metadata.uid,
-        api_version=f"{resources.GROUP}/{resources.VERSION}",
-        resource_version=wl.metadata.resource_version,
-    )

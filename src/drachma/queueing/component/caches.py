@@ -12,6 +12,7 @@ from drachma.api import (
     namespace,
     node,
     pod,
+    podgroup,
     resourceclaim,
     resourceclaimtemplate,
     resourceslice,
@@ -43,9 +44,11 @@ LOCAL_BY_CLUSTER_QUEUE: Final = "queueing-local-by-cluster-queue"
 BY_CLUSTER_QUEUE: Final = "queueing-cluster-queue"
 BY_OWNER: Final = "queueing-owner"
 BY_TEMPLATE: Final = "queueing-template"
+BY_GROUP: Final = "queueing-group"
 WITH_CLAIMS: Final = "queueing-claims"
 BY_CLAIM: Final = "queueing-claim"
 BY_WORKLOAD: Final = "queueing-workload"
+BY_POD_GROUP: Final = "queueing-pod-group"
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 _ValueT = TypeVar("_ValueT")
@@ -111,7 +114,14 @@ class FirstAlpha:
 class Caches:
     """All objects that the component reads. Callers must not keep values beyond the next ``await``."""
 
-    def __init__(self, sources: Sources, configured: ActiveConfiguration, *, has_first_alpha: bool = False) -> None:
+    def __init__(
+        self,
+        sources: Sources,
+        configured: ActiveConfiguration,
+        *,
+        has_first_alpha: bool = False,
+        has_group_claims: bool = False,
+    ) -> None:
         informer_of = sources.of
         self._configured: Final = configured
         self.workloads: Final = informer_of(resources.WORKLOADS, with_documents=True)
@@ -132,6 +142,7 @@ class Caches:
         self.slices: Final = informer_of(resourceslice.ResourceSlice)
         self.claims: Final = informer_of(resourceclaim.ResourceClaim)
         self.pods: Final = informer_of(pod.Pod)
+        self.groups: Final = informer_of(podgroup.PodGroup) if has_group_claims else None
         self.first_alpha: Final = FirstAlpha(sources) if has_first_alpha else None
         self._index()
         self._places: Final = _Derived(self._make_places)
@@ -152,6 +163,8 @@ class Caches:
                 call_on_change(source, value.expire)
         for source in self.first_alpha.sources if self.first_alpha is not None else ():
             call_on_change(source, self._devices.expire)
+        if self.groups is not None:
+            call_on_change(self.groups, self._devices.expire)
 
     def _index(self) -> None:
         cache = self.workloads.cache
@@ -160,9 +173,11 @@ class Caches:
         cache.add_index(BY_OWNER, _owners)
         cache.add_index(BY_TEMPLATE, _templates)
         cache.add_index(BY_CLAIM, _claim_names)
+        cache.add_index(BY_GROUP, _groups)
         cache.add_index(WITH_CLAIMS, lambda each: ("yes",) if _has_claims(each) else ())
         self.local_queues.cache.add_index(LOCAL_BY_CLUSTER_QUEUE, lambda each: (each.spec.cluster_queue,))
         self.pods.cache.add_index(BY_WORKLOAD, lambda each: (key,) if (key := workload_of(each)) else ())
+        self.pods.cache.add_index(BY_POD_GROUP, lambda each: _group_of(each.metadata.namespace, each.spec))
 
     # Values
 
@@ -173,7 +188,7 @@ class Caches:
 
     @property
     def devices(self) -> DeviceObjects:
-        """Claim templates, device classes and slices."""
+        """Claim templates, device classes, slices, and groups of pods if they share claims."""
         return self._devices.get()
 
     @property
@@ -201,7 +216,11 @@ class Caches:
     def _make_devices(self) -> DeviceObjects:
         translated = self.first_alpha.translate() if self.first_alpha is not None else ()
         # Objects of v1 take precedence over objects of v1alpha2 with the same name.
-        return DeviceObjects.of([*translated, *self.templates.cache, *self.classes.cache, *self.slices.cache])
+        groups = self.groups.cache if self.groups is not None else ()
+        return DeviceObjects.of(
+            [*translated, *self.templates.cache, *self.classes.cache, *self.slices.cache, *groups],
+            has_groups=self.groups is not None,
+        )
 
     def _make_priorities(self) -> Priorities:
         return Priorities(
@@ -255,12 +274,13 @@ class Caches:
 
     def uses(self, wl: workload.Workload) -> tuple[settlement.PodUse, ...]:
         """Return the charges for the devices of a workload's pods, if they have to be settled."""
-        if wl.status.admission is None or deviceaccount.ANNOTATION not in wl.metadata.annotations:
+        account = deviceaccount.read(wl) if wl.status.admission is not None else None
+        if account is None:
             return ()
         measure = Measure(self._configured.mappings, self._configured.gates, self._configured.policy)
         claims, devices = _Claims(self.claims), self._devices_by_id.get()
         pods = sorted(self.pods.cache.by(BY_WORKLOAD, key_of(wl)), key=lambda each: each.metadata.name)
-        uses = (settlement.use(each, claims, devices, measure=measure) for each in pods)
+        uses = (settlement.use(each, claims, devices, measure=measure, account=account) for each in pods)
         return tuple(each for each in uses if each is not None)
 
     # Jobs
@@ -373,6 +393,16 @@ def _has_claims(wl: workload.Workload) -> bool:
 def _claim_names(wl: workload.Workload) -> Iterable[str]:
     names = {claim.resource_claim_name for claim in _claims(wl)}
     return [f"{wl.metadata.namespace}/{name}" for name in names if name]
+
+
+def _groups(wl: workload.Workload) -> Iterable[str]:
+    return {key for each in wl.spec.pod_sets for key in _group_of(wl.metadata.namespace, each.template.spec)}
+
+
+def _group_of(namespace_of: str, spec: pod.PodSpec) -> Iterable[str]:
+    """Return the key of the group that pods name, if they name one."""
+    name = spec.scheduling_group.pod_group_name if spec.scheduling_group is not None else None
+    return (f"{namespace_of}/{name}",) if name else ()
 
 
 def _templates(wl: workload.Workload) -> Iterable[str]:

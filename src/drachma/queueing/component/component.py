@@ -29,6 +29,7 @@ from drachma.queueing.component.reviews import Reviews
 from drachma.queueing.component.statusrequests import StatusRequests
 from drachma.queueing.component.topologypodcontroller import TopologyPodController
 from drachma.queueing.component.workloadcontroller import WorkloadController
+from drachma.queueing.component.workloadwriter import WorkloadWriter
 from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.informer import Handler
@@ -62,7 +63,10 @@ class QueueingComponent:
         if not is_fixed:
             ConfigurationMap(surroundings, configured, recorder=recorder)
         caches = Caches(
-            surroundings.informers, configured, has_first_alpha=surroundings.gates.on(features.Gate.FIRST_ALPHA)
+            surroundings.informers,
+            configured,
+            has_first_alpha=surroundings.gates.on(features.Gate.FIRST_ALPHA),
+            has_group_claims=surroundings.gates.on(features.Gate.WORKLOAD_RESOURCE_CLAIMS),
         )
         measures = QueueMeasures(surroundings.registry, role=role, measures_local=caches.measures_queue_of)
         caches.workloads.add_handler(Handler(updated=measures.count_transitions))
@@ -71,6 +75,7 @@ class QueueingComponent:
         )
         statuses = StatusRequests(surroundings)
         locks = WorkloadLocks()
+        workload_writer = WorkloadWriter(surroundings, recorder, locks=locks)
         job_writes = JobWrites(surroundings, recorder, caches=caches, locks=locks)
         admission = Admission(
             surroundings,
@@ -104,17 +109,13 @@ class QueueingComponent:
             PodController(surroundings, caches, configured, writes=job_writes),
             ElasticPodController(surroundings, caches, configured),
             TopologyPodController(surroundings, caches, configured),
-            NodeFailureController(surroundings, caches, configured, recorder=recorder, locks=locks),
+            NodeFailureController(surroundings, caches, configured, writer=workload_writer),
             *(
                 ()
                 if connect is None
-                else (
-                    DispatchController(
-                        surroundings, caches, configured, recorder=recorder, locks=locks, connect=connect
-                    ),
-                )
+                else (DispatchController(surroundings, caches, configured, writer=workload_writer, connect=connect),)
             ),
-            ProvisioningController(surroundings, caches, configured, recorder=recorder, locks=locks),
+            ProvisioningController(surroundings, caches, configured, writer=workload_writer),
             admission,
         )
 

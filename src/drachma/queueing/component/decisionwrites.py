@@ -20,7 +20,7 @@ from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.caches import Source
 from drachma.queueing.component.workloadwrites import StoredWorkload, WorkloadLocks
 from drachma.queueing.kinds import workload
-from drachma.runtime import resourceversion
+from drachma.runtime import defects, events, resourceversion
 
 _AT_ONCE: Final = 64
 """Maximum number of parallel writes."""
@@ -57,6 +57,7 @@ class DecisionWrites:
         client: Client,
         workloads: Source[workload.Workload],
         *,
+        recorder: events.Recorder,
         locks: WorkloadLocks,
         observe: Callable[[StoredWorkload | Document], workload.Workload],
         sleep: Callable[[float], Awaitable[None]],
@@ -66,6 +67,7 @@ class DecisionWrites:
     ) -> None:
         """``observe`` takes a stored workload into ``workloads`` and returns its typed form."""
         self._client: Final = client
+        self._recorder: Final = recorder
         self._workloads: Final = workloads
         self._locks: Final = locks
         self._observe: Final = observe
@@ -125,6 +127,11 @@ class DecisionWrites:
             await self._read_back(key, write)
             self._end(key)
             self._refused(key, self._pause(key))
+        except Exception:
+            # Without this the workload would count as being written for ever.
+            defects.PROCESS.report("admission", f"workload {key}: the decision was not written")
+            self._end(key)
+            self._refused(key, self._pause(key))
         else:
             self._end(key)
             self._refusals.pop(key, None)
@@ -175,7 +182,7 @@ class DecisionWrites:
 
     async def _write(self, write: _Write, decided: workload.Workload) -> None:
         for write_part in (workloadwrites.write_account, workloadwrites.write_status):
-            written_workload = await write_part(self._client, write.before, decided)
+            written_workload = await write_part(self._recorder, write.before, decided)
             if written_workload is not None:
                 write.before = self._observe(written_workload)
 

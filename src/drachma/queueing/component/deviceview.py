@@ -34,7 +34,7 @@ class DeviceView:
         """Return the devices, next to the claims of all pods that quota holders have placed."""
         if self._allocator is None:
             self._allocator = self._make_allocator()
-        source = ClaimSource(self._caches.devices.templates)
+        source = ClaimSource(self._caches.devices)
         return DeviceInventory(self._allocator, self._expected(holders, source), claim_source=source)
 
     def _make_allocator(self) -> Allocator:
@@ -70,11 +70,7 @@ class DeviceView:
 
 def _placed(wl: workload.Workload, source: ClaimSource) -> Iterable[tuple[str, str, Claims, int]]:
     """Yield pod set, node, claims of one pod and number of pods for all places of pods with claims."""
-    claims = {
-        each.name: source.claims(wl.metadata.namespace, each.template.spec)
-        for each in wl.spec.pod_sets
-        if each.template.spec.resource_claims
-    }
+    claims = {each.name: source.claims(wl, each) for each in wl.spec.pod_sets if each.template.spec.resource_claims}
     if claims:
         for name, places in source.places(wl).items():
             for domain in places.domains if claims.get(name) else ():

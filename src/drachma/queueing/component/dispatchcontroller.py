@@ -15,15 +15,13 @@ from drachma.api import secret
 from drachma.queueing.checks import activity, dispatch
 from drachma.queueing.component import activeconditions, remotecopies, resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.admission import workload_reference
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.jobcontroller import JobKind
 from drachma.queueing.component.remoteclusters import Connect, RemoteCluster, RemoteClusters
 from drachma.queueing.component.remotecopies import RemoteCopies
-from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.queueing.component.workloadwriter import WorkloadWriter
 from drachma.queueing.jobs.templatejob import get_path
 from drachma.queueing.kinds import admissioncheck, multikueue, workload
-from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings, controller, events, workqueue
 from drachma.runtime.cache import Key, key_of
 from drachma.runtime.informer import Handler
@@ -51,18 +49,15 @@ class DispatchController:
         caches: Caches,
         configured: ActiveConfiguration,
         *,
-        recorder: events.Recorder,
-        locks: WorkloadLocks,
+        writer: WorkloadWriter,
         connect: Connect,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
-        self._observe: Final = surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe
         self._informers: Final = surroundings.informers
         self._caches: Final = caches
         self._configured: Final = configured
-        self._recorder: Final = recorder
-        self._locks: Final = locks
+        self._writer: Final = writer
         self._queue: Final[workqueue.Queue[Key]] = workqueue.Queue(
             "kueue_multikueue_workload", clock=surroundings.clock, metrics=surroundings.queues
         )
@@ -200,7 +195,7 @@ class DispatchController:
     async def _collect_garbage(self, cluster: RemoteCluster) -> None:
         """Remove the copies in a cluster whose workloads are gone here."""
         for copy in tuple(cluster.workloads.cache):
-            if copy.metadata.labels.get(dispatch.ORIGIN) != self._origin:
+            if copy.metadata.labels.get(multikueue.ORIGIN) != self._origin:
                 continue
             local = self._caches.workloads.cache.get(copy.metadata.name, namespace=copy.metadata.namespace)
             if local is None or local.metadata.deletion_timestamp is not None:
@@ -261,21 +256,16 @@ class DispatchController:
         now = workloadwrites.current_time(self._clock)
         kind, name, problem = await self._owner(wl)
         if kind is None:
-            await self._write(wl, dispatch.reject(wl, state.name, problem, now))
+            await self._writer.write_status(wl, dispatch.reject(wl, state.name, problem, now))
             return None
         group = self._group(wl, state.name)
         decision = dispatch.decide(group, now, self._settings)
         is_deferred = False
         for action in decision.actions:
             is_deferred |= await self._carry_out(action, group, kind=kind, job_name=name)
-        await self._write(wl, decision.workload)
+        await self._writer.write_status(wl, decision.workload)
         for event in decision.events:
-            self._recorder.record(
-                workload_reference(wl),
-                type=events.WARNING if event.type == events.WARNING else events.NORMAL,
-                reason=event.reason,
-                message=event.message,
-            )
+            self._writer.record(wl, event.reason, event.message, is_warning=event.type == events.WARNING)
         seconds = _DEFERRED_SECONDS if is_deferred else decision.requeue_after / timedelta(seconds=1)
         return controller.After(seconds) if seconds > 0 else None
 
@@ -313,15 +303,6 @@ class DispatchController:
             copy_specs={name: entry.document()["spec"] for name, entry in entries.items() if entry is not None},
             lost_since={name: self._clusters.lost_since(name) for name in names if name not in connected},
         )
-
-    async def _write(self, before: workload.Workload, after: workload.Workload) -> None:
-        if after is before:
-            return
-        after = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
-        async with self._locks.hold(workloadstate.key(before)):
-            latest = await workloadwrites.write_status(self._client, before, after)
-        if latest is not None:
-            self._observe(latest)
 
     # Changes in other clusters
 

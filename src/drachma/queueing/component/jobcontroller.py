@@ -11,7 +11,7 @@ from drachma.client import target
 from drachma.queueing.component import jobwrites, resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
 from drachma.queueing.component.caches import BY_OWNER, Caches, owner_value
-from drachma.queueing.component.jobwrites import JobWrites
+from drachma.queueing.component.jobwrites import JobWrites, Report
 from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.configuration.frameworks import BATCH_JOB, JOB_SET
 from drachma.queueing.integrations import models
@@ -128,11 +128,19 @@ class JobController:
             owners = await self._owners.read(before, key.namespace)
         workloads = self._caches.job_workloads(job, owners=owners)
         environment = self._caches.environment(key.namespace, workloads, owners)
-        result = reconciler.reconcile(job, environment, workloadwrites.current_time(self._clock), settings=settings)
-        if before is not None and not await self._write_job(before, None if job.is_gone else job.document):
+        now = workloadwrites.current_time(self._clock)
+        result = reconciler.reconcile(job, environment, now, settings=settings)
+        references = {} if before is None else {job.key: jobwrites.document_reference(before)}
+        report = self._writes.report(references, result.events)
+        if before is not None and not await self._write_job(before, None if job.is_gone else job.document, report):
             return None
-        await self._writes.write_workloads(workloads, result)
-        self._writes.record({} if before is None else {job.key: jobwrites.document_reference(before)}, result.events)
+        await self._writes.write_workloads(
+            workloads,
+            result,
+            report,
+            complete=lambda wl: reconciler.initial_workload(wl, job, now, settings=settings),
+        )
+        self._writes.finish(report)
         if result.error:
             return controller.AGAIN
         seconds = result.requeue_after.total_seconds()
@@ -148,7 +156,7 @@ class JobController:
             return True
         return False
 
-    async def _write_job(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
+    async def _write_job(self, before: Mapping[str, Any], after: Mapping[str, Any] | None, report: Report) -> bool:
         """Write a job. Return False if its template can be restored only after its pods are gone."""
         resource = self._kind.resource
         if after is None:
@@ -156,16 +164,18 @@ class JobController:
             await self._writes.delete(resource, metadata["namespace"], metadata["name"], uid=metadata["uid"])
             return True
         if self._kind.restores_late and after["spec"].get("suspend"):
-            before = await self._suspend_first(before, after)
+            before = await self._suspend_first(before, after, report)
             if not _differs_in_suspend_only(before, after) and (before.get("status") or {}).get("active"):
                 return False
         if self._kind.starts_late and before["spec"].get("suspend") and not after["spec"].get("suspend"):
             prepared = {**after, "spec": {**after["spec"], "suspend": True}}
-            before = await self._writes.update(resource, before, prepared)
-        await self._writes.update(resource, before, after)
+            before = await self._writes.update(resource, before, prepared, report)
+        await self._writes.update(resource, before, after, report)
         return True
 
-    async def _suspend_first(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _suspend_first(
+        self, before: Mapping[str, Any], after: Mapping[str, Any], report: Report
+    ) -> Mapping[str, Any]:
         """Suspend a job and remove its start time, before its template is restored, and return the stored job.
 
         A job that never started and keeps its template needs no such steps.
@@ -180,8 +190,9 @@ class JobController:
                 "metadata": {**before["metadata"], "annotations": annotations},
                 "spec": {**before["spec"], "suspend": True},
             }
-            before = await self._writes.update(resource, before, suspended)
-        return await self._writes.update(resource, before, {**before, "status": after.get("status") or {}})
+            before = await self._writes.update(resource, before, suspended, report)
+        stopped = {**before, "status": after.get("status") or {}}
+        return await self._writes.update(resource, before, stopped, report)
 
 
 def _differs_in_suspend_only(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from drachma import errors
 from drachma.api import event, pod
-from drachma.client import patches, target
+from drachma.client import patches, target, transactions
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.workloadwrites import WorkloadLocks
@@ -23,6 +25,18 @@ from drachma.runtime import Surroundings, events
 Document = Mapping[str, Any]
 
 _SERVER_FIELDS: Final = frozenset({"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"})
+
+
+class Report:
+    """Events about one reconcile, which are written with its first change."""
+
+    def __init__(self, reported: Sequence[event.Event] = ()) -> None:
+        self._reported = reported
+
+    def take(self) -> Sequence[event.Event]:
+        """Return the events, the first time that it is called."""
+        reported, self._reported = self._reported, ()
+        return reported
 
 
 class JobWrites:
@@ -47,31 +61,33 @@ class JobWrites:
 
     # Documents
 
-    async def update(self, kind: target.Of[Any], before: Document, after: Document) -> Document:
+    async def update(self, kind: target.Of[Any], before: Document, after: Document, report: Report) -> Document:
         """Patch metadata and spec of a stored document, then its status, and return the stored document."""
         current = before
         main = workloadwrites.difference(_without_status(before), _without_status(after))
         if main:
-            current = await self._patch(kind, current, main)
+            current = await self._patch(kind, current, main, report)
         status = workloadwrites.difference(before.get("status") or {}, after.get("status") or {})
         if status:
-            current = await self._patch(kind, current, {"status": status}, subresource="status")
+            current = await self._patch(kind, current, {"status": status}, report, subresource="status")
         return current
 
     async def _patch(
-        self, kind: target.Of[Any], current: Document, content: Document, *, subresource: str = ""
+        self, kind: target.Of[Any], current: Document, content: Document, report: Report, *, subresource: str = ""
     ) -> Document:
         metadata = current["metadata"]
         unchanged = patches.Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
-        patched = await self._client.patch_document(
+        change = transactions.PatchStored(
             kind,
             metadata["name"],
+            patches.merge(content, unchanged),
             namespace=metadata.get("namespace", ""),
             subresource=subresource,
-            patch=patches.merge(content, unchanged),
         )
+        patched = await self._recorder.patch(change, reported=report.take())
         self._informers.observe(kind, patched)
-        return patched
+        document: Document = msgspec.json.decode(patched.source.data)
+        return document
 
     async def delete(self, kind: target.Of[Any], namespace: str, name: str, *, uid: str) -> None:
         """Delete an object and, in the background, its dependents."""
@@ -94,7 +110,7 @@ class JobWrites:
             after = {**after, "metadata": metadata}
         if after != before:
             try:
-                await self.update(pod.Pod, before, after)
+                await self.update(pod.Pod, before, after, Report())
             except errors.ObjectNotFoundError:
                 return
         if is_deleted:
@@ -103,17 +119,24 @@ class JobWrites:
 
     # Workloads
 
-    async def write_workloads(self, before: Sequence[workload.Workload], result: ReconcileResult) -> None:
-        """Create, patch and delete the workloads of a job."""
+    async def write_workloads(
+        self,
+        before: Sequence[workload.Workload],
+        result: ReconcileResult,
+        report: Report,
+        *,
+        complete: Callable[[workload.Workload], workload.Workload] = lambda wl: wl,
+    ) -> None:
+        """Create, patch and delete the workloads of a job. ``complete`` adds the first status of new workloads."""
         stored_by_key = {workloadstate.key(each): each for each in before}
         for key, after in result.workloads.items():
             old = stored_by_key.get(key)
             if old is None:
-                await self._create(after, result.new_pod_sets[key])
+                await self._create(complete(after), result.new_pod_sets[key], report)
             elif after is not old:
                 async with self._locks.hold(key):
                     self._check_unchanged(old)
-                    await self._update_workload(old, after, result.new_pod_sets.get(key))
+                    await self._update_workload(old, after, result.new_pod_sets.get(key), report)
         for key, old in stored_by_key.items():
             if key not in result.workloads:
                 await self._remove(old)
@@ -124,14 +147,30 @@ class JobWrites:
         if cached is not None and cached.metadata.resource_version != wl.metadata.resource_version:
             raise errors.ObjectConflictError({"message": f"workload {workloadstate.key(wl)}: has changed meanwhile"})
 
-    async def _create(self, wl: workload.Workload, pod_sets: Sequence[Document]) -> None:
+    async def _create(self, wl: workload.Workload, pod_sets: Sequence[Document], report: Report) -> None:
         document = decoding.document(wl)
+        status = document.pop("status", None)
         document["spec"] = {**document["spec"], "podSets": list(pod_sets)}
         head = {"apiVersion": f"{resources.GROUP}/{resources.VERSION}", "kind": resources.WORKLOADS.kind}
-        self._observe(await self._client.create_document(resources.WORKLOADS, {**head, **document}))
+        changes: list[transactions.DocumentChange] = [
+            transactions.CreateDocument(resources.WORKLOADS, {**head, **document})
+        ]
+        if status:
+            metadata = wl.metadata
+            patch = patches.merge({"status": status})
+            changes.append(
+                transactions.PatchStored(
+                    resources.WORKLOADS, metadata.name, patch, namespace=metadata.namespace, subresource="status"
+                )
+            )
+        self._observe(await self._recorder.write(*changes, reported=report.take()))
 
     async def _update_workload(
-        self, before: workload.Workload, after: workload.Workload, pod_sets: Sequence[Document] | None
+        self,
+        before: workload.Workload,
+        after: workload.Workload,
+        pod_sets: Sequence[Document] | None,
+        report: Report,
     ) -> None:
         if after.metadata.deletion_timestamp is not None and before.metadata.deletion_timestamp is None:
             await self._remove(before)
@@ -141,22 +180,25 @@ class JobWrites:
         current = before
         main = workloadwrites.object_change(before, after, pod_sets)
         if main:
-            current = await self._patch_workload(current, main)
+            current = await self._patch_workload(current, main, report)
         dated = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
         status = workloadwrites.status_change(before, dated)
         if status:
-            await self._patch_workload(current, {"status": status}, subresource="status")
+            await self._patch_workload(current, {"status": status}, report, subresource="status")
 
     async def _patch_workload(
-        self, wl: workload.Workload, content: Document, *, subresource: str = ""
+        self, wl: workload.Workload, content: Document, report: Report, *, subresource: str = ""
     ) -> workload.Workload:
-        return self._observe(await workloadwrites.patch(self._client, wl, content, subresource=subresource))
+        reported = report.take()
+        return self._observe(
+            await workloadwrites.patch(self._recorder, wl, content, subresource=subresource, reported=reported)
+        )
 
     async def _remove(self, wl: workload.Workload) -> None:
         change = workloadwrites.object_change(wl, without_finalizer(wl))
         if change:
             try:
-                await self._patch_workload(wl, change)
+                await self._patch_workload(wl, change, Report())
             except errors.ObjectNotFoundError:
                 return
         metadata = wl.metadata
@@ -165,17 +207,24 @@ class JobWrites:
 
     # Events
 
-    def record(self, references: Mapping[str, event.ObjectReference], recorded: Iterable[Event]) -> None:
-        """Record events about objects, by the keys that the events name."""
-        for each in recorded:
-            reference = references.get(each.key)
-            if reference is not None:
-                self._recorder.record(
+    def report(self, references: Mapping[str, event.ObjectReference], recorded: Iterable[Event]) -> Report:
+        """Return a report with events about objects, by the keys that the events name."""
+        return Report(
+            [
+                self._recorder.event(
                     reference,
                     type=events.WARNING if each.type == events.WARNING else events.NORMAL,
                     reason=each.reason,
                     message=each.message,
                 )
+                for each in recorded
+                if (reference := references.get(each.key)) is not None
+            ]
+        )
+
+    def finish(self, report: Report) -> None:
+        """Write the events of a reconcile that has changed nothing."""
+        self._recorder.put(report.take())
 
 
 def document_reference(document: Document) -> event.ObjectReference:

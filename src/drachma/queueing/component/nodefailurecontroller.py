@@ -11,11 +11,10 @@ from drachma.api import node, pod
 from drachma.claims import conditions as statusconditions
 from drachma.client import patches, protocol
 from drachma.queueing import conditions
-from drachma.queueing.component import resources, workloadwrites
+from drachma.queueing.component import workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.admission import workload_reference
 from drachma.queueing.component.caches import Caches, workload_of
-from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.queueing.component.workloadwriter import WorkloadWriter
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import workload
 from drachma.queueing.topology import assignment, nodefailures
@@ -40,16 +39,13 @@ class NodeFailureController:
         caches: Caches,
         configured: ActiveConfiguration,
         *,
-        recorder: events.Recorder,
-        locks: WorkloadLocks,
+        writer: WorkloadWriter,
     ) -> None:
         self._client: Final[protocol.Client] = surroundings.client
-        self._informers: Final = surroundings.informers
         self._clock: Final = surroundings.clock
         self._caches: Final = caches
         self._configured: Final = configured
-        self._recorder: Final = recorder
-        self._locks: Final = locks
+        self._writer: Final = writer
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "kueue_tas_node", clock=surroundings.clock, metrics=surroundings.queues
         )
@@ -122,23 +118,15 @@ class NodeFailureController:
         Raises errors.ObjectConflictError if the workload has changed; then the node is reconciled again.
         """
         metadata = after.metadata
-        async with self._locks.hold(workloadstate.key(after)):
-            before = self._caches.workloads.cache.get(metadata.name, namespace=metadata.namespace)
-            if before is None or before.metadata.resource_version != metadata.resource_version:
-                # Another write of this process came first.
-                self._queue.hasten(node_name)
-                return
-            latest = await workloadwrites.write_status(self._client, before, after)
-            if latest is not None:
-                self._informers.of(resources.WORKLOADS, with_documents=True).observe(latest)
+        before = self._caches.workloads.cache.get(metadata.name, namespace=metadata.namespace)
+        if before is None or before.metadata.resource_version != metadata.resource_version:
+            # Another write of this process came first.
+            self._queue.hasten(node_name)
+            return
+        await self._writer.write_status(before, after)
         evicted = conditions.find(after.status.conditions, conditions.EVICTED)
         if evicted is not None and evicted.status == "True" and not workloadstate.is_evicted(before):
-            self._recorder.record(
-                workload_reference(before),
-                type=events.NORMAL,
-                reason=f"EvictedDueTo{evicted.reason}",
-                message=evicted.message,
-            )
+            self._writer.record(before, f"EvictedDueTo{evicted.reason}", evicted.message)
 
     async def _fail(self, subject: pod.Pod, now: datetime) -> None:
         """Fail a pod that waits for a node on which it will not run, so that its job creates another."""
@@ -161,7 +149,7 @@ class NodeFailureController:
             )
         except errors.ObjectNotFoundError:
             return
-        self._recorder.record(
+        self._writer.recorder.record(
             events.reference_to(subject),
             type=events.NORMAL,
             reason=nodefailures.POD_EVENT,

@@ -138,11 +138,14 @@ class ParentController:
         now = workloadwrites.current_time(self._clock)
         environment = self._caches.environment(key.namespace, workloads, owners)
         result = reconciler.reconcile(environment, now, settings=settings)
-        await self._writes.write_workloads(workloads, result)
+        references = {}
+        if parent is not None and document is not None:
+            references[parent.key] = jobwrites.document_reference(document)
+        report = self._writes.report(references, result.events)
+        await self._writes.write_workloads(workloads, result, report)
         for before in members:
             await self._writes.write_pod(before, reconciler.pods[before["metadata"]["name"]])
-        if parent is not None and document is not None:
-            self._writes.record({parent.key: jobwrites.document_reference(document)}, result.events)
+        self._writes.finish(report)
         return controller.AGAIN if result.error else None
 
     def _members(self, key: Key) -> list[Document]:

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 from drachma.api import pod
 from drachma.queueing.component import jobwrites, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.admission import workload_reference
 from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.jobwrites import JobWrites
+from drachma.queueing.component.workloadwriter import workload_reference
 from drachma.queueing.configuration.frameworks import POD
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.integrations import pods
@@ -115,10 +115,11 @@ class PodController:
         result = reconciler.reconcile(group, environment, now, settings=settings)
         for before in documents:
             await self._writes.write_pod(before, group.pods.get(before["metadata"]["name"]))
-        await self._writes.write_workloads(workloads, result)
         references = {pods.key(each): jobwrites.document_reference(each) for each in documents}
         references |= {workloadstate.key(each): workload_reference(each) for each in workloads}
-        self._writes.record(references, result.events)
+        report = self._writes.report(references, result.events)
+        await self._writes.write_workloads(workloads, result, report)
+        self._writes.finish(report)
         if result.error:
             return controller.AGAIN
         seconds = result.requeue_after.total_seconds()

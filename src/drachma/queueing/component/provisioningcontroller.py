@@ -12,12 +12,11 @@ from drachma.queueing.checks import activity
 from drachma.queueing.checks import provisioning as provisioningcheck
 from drachma.queueing.component import activeconditions, resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.admission import workload_reference
 from drachma.queueing.component.caches import Caches
-from drachma.queueing.component.workloadwrites import WorkloadLocks
+from drachma.queueing.component.workloadwriter import WorkloadWriter
 from drachma.queueing.kinds import admissioncheck, provisioning, workload
 from drachma.queueing.workloads import podsetinfo
-from drachma.runtime import Surroundings, controller, events, workqueue
+from drachma.runtime import Surroundings, controller, workqueue
 from drachma.runtime.cache import Key, key_of
 from drachma.runtime.informer import Handler
 
@@ -39,16 +38,13 @@ class ProvisioningController:
         caches: Caches,
         configured: ActiveConfiguration,
         *,
-        recorder: events.Recorder,
-        locks: WorkloadLocks,
+        writer: WorkloadWriter,
     ) -> None:
         self._client: Final = surroundings.client
         self._clock: Final = surroundings.clock
-        self._observe: Final = surroundings.informers.of(resources.WORKLOADS, with_documents=True).observe
         self._caches: Final = caches
         self._configured: Final = configured
-        self._recorder: Final = recorder
-        self._locks: Final = locks
+        self._writer: Final = writer
         self._queue: Final[workqueue.Queue[Key]] = workqueue.Queue(
             "kueue_provisioning", clock=surroundings.clock, metrics=surroundings.queues
         )
@@ -127,23 +123,16 @@ class ProvisioningController:
         try:
             outcome = provisioningcheck.take_step(wl, around, workloadwrites.current_time(self._clock))
         except (podsetinfo.PodSetConflictError, podsetinfo.FlavorMissingError) as error:
-            self._record(wl, events.WARNING, "FailedCreate", f"Error creating ProvisioningRequest: {error}")
+            self._writer.record(wl, "FailedCreate", f"Error creating ProvisioningRequest: {error}", is_warning=True)
             return controller.AGAIN
-        if outcome.workload is not wl:
-            async with self._locks.hold(f"{key.namespace}/{key.name}"):
-                latest = await workloadwrites.write_status(self._client, wl, outcome.workload)
-            if latest is not None:
-                self._observe(latest)
+        await self._writer.write_status(wl, outcome.workload)
         for name in outcome.obsolete:
             await self._delete(key.namespace, name)
         for each in outcome.new:
             await self._create(wl, each)
         for event in outcome.events:
-            self._record(wl, events.NORMAL, event.reason, event.message)
+            self._writer.record(wl, event.reason, event.message)
         return None
-
-    def _record(self, wl: workload.Workload, kind: events.Type, reason: str, message: str) -> None:
-        self._recorder.record(workload_reference(wl), type=kind, reason=reason, message=message)
 
     def _config(self, check_name: str) -> provisioning.ProvisioningRequestConfigSpec | None:
         """Return the parameters of a check, or None if it has none that exist."""
@@ -199,7 +188,7 @@ class ProvisioningController:
         except errors.RefusedError as error:
             name = new.request["metadata"]["name"]
             message = f'Error creating ProvisioningRequest "{name}": {error}'
-            self._record(wl, events.WARNING, "FailedCreate", message)
+            self._writer.record(wl, "FailedCreate", message, is_warning=True)
             raise
         owner = {
             "apiVersion": request["apiVersion"],

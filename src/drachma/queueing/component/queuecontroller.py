@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 from drachma.api import meta
-from drachma.client import patches, target
+from drachma.client import patches, target, transactions
 from drachma.queueing import conditions
 from drachma.queueing.admission import dominantshare, queuestatus
 from drachma.queueing.admission.queuestatus import FlavorUsage, QueueUsage, Readiness
@@ -271,14 +271,12 @@ class QueueController:
         after = {name: value for name, value in {**before, **patches.plain(status)}.items() if value is not None}
         change = workloadwrites.difference(before, after)
         if change:
-            document = await self._client.patch_document(
-                kind,
-                key.name,
-                namespace=key.namespace,
-                subresource="status",
-                patch=patches.merge({"status": change}, patches.unchanged(entry.object)),
+            patch = patches.merge({"status": change}, patches.unchanged(entry.object))
+            stored = await transactions.patch_together(
+                self._client,
+                transactions.PatchStored(kind, key.name, patch, namespace=key.namespace, subresource="status"),
             )
-            self._informers.observe(kind, document)
+            self._informers.observe(kind, stored)
 
 
 def _local_key(local_queue: localqueue.LocalQueue) -> LocalQueueKey:

@@ -165,7 +165,7 @@ class QueueFollower:
         self._on_change()
 
     def _quota_holders(self, workloads: Iterable[workload.Workload]) -> Iterator[workload.Workload]:
-        """Yield the workloads that hold quota, and all that have it by a decision that is not written yet."""
+        """Yield the workloads that hold quota, also by a decision that is not written yet."""
         for each in workloads:
             if (
                 workloadstate.has_reservation(each)

@@ -15,7 +15,7 @@ from drachma.queueing.component.caches import Caches
 from drachma.queueing.component.jobcontroller import JobKind
 from drachma.queueing.component.remoteclusters import RemoteCluster
 from drachma.queueing.jobs.templatejob import get_path, put_path
-from drachma.queueing.kinds import decoding, workload
+from drachma.queueing.kinds import decoding, multikueue, workload
 from drachma.queueing.workloads import workloadstate
 from drachma.runtime import Surroundings
 
@@ -77,7 +77,7 @@ class RemoteCopies:
         if template is None:
             return
         metadata = dispatch.clone_metadata(template["metadata"])
-        metadata["labels"] = {**(metadata.get("labels") or {}), dispatch.ORIGIN: self._origin()}
+        metadata["labels"] = {**(metadata.get("labels") or {}), multikueue.ORIGIN: self._origin()}
         document = {
             "apiVersion": template["apiVersion"],
             "kind": template["kind"],
@@ -92,7 +92,7 @@ class RemoteCopies:
         metadata = copy["metadata"]
         resource = target.of(resourceclaimtemplate.ResourceClaimTemplate)
         template = await get_document(cluster.client, resource, name, metadata["namespace"])
-        if template is None or (template["metadata"].get("labels") or {}).get(dispatch.ORIGIN) != self._origin():
+        if template is None or (template["metadata"].get("labels") or {}).get(multikueue.ORIGIN) != self._origin():
             return
         owner = {
             "apiVersion": copy["apiVersion"],
@@ -106,7 +106,7 @@ class RemoteCopies:
 
     async def remove(self, cluster: RemoteCluster, copy: workload.Workload) -> None:
         """Delete the copy of a workload and its job, if both come from here."""
-        if copy.metadata.labels.get(dispatch.ORIGIN) != self._origin():
+        if copy.metadata.labels.get(multikueue.ORIGIN) != self._origin():
             return
         namespace = copy.metadata.namespace
         for owner in copy.metadata.owner_references:
@@ -119,7 +119,7 @@ class RemoteCopies:
         await _delete(cluster.client, resources.WORKLOADS, copy.metadata.name, namespace)
 
     def _is_from_here(self, document: Document) -> bool:
-        return bool((document["metadata"].get("labels") or {}).get(dispatch.ORIGIN) == self._origin())
+        return bool((document["metadata"].get("labels") or {}).get(multikueue.ORIGIN) == self._origin())
 
     async def deactivate(self, cluster: RemoteCluster, copy: workload.Workload, wl: workload.Workload) -> None:
         """Have a cluster stop the copy of a workload that was evicted here."""

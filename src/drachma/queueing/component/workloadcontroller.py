@@ -7,15 +7,17 @@ import logging
 from typing import Any, Final
 
 from drachma import errors
-from drachma.api import deviceclass, pod, resourceclaim, resourceclaimtemplate
+from drachma.api import deviceclass, pod, podgroup, resourceclaim, resourceclaimtemplate
 from drachma.claims import ownership
 from drachma.client import patches
 from drachma.queueing.component import resources, workloadwrites
 from drachma.queueing.component.activeconfiguration import ActiveConfiguration
-from drachma.queueing.component.admission import Admission, workload_reference
+from drachma.queueing.component.admission import Admission
 from drachma.queueing.component.caches import (
     BY_CLAIM,
+    BY_GROUP,
     BY_LOCAL_QUEUE,
+    BY_POD_GROUP,
     BY_TEMPLATE,
     WITH_CLAIMS,
     Caches,
@@ -24,6 +26,7 @@ from drachma.queueing.component.caches import (
     key_of,
     workload_of,
 )
+from drachma.queueing.component.workloadwriter import workload_reference
 from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import localqueue, workload
 from drachma.queueing.lifecycle import workloadreconcile
@@ -81,6 +84,12 @@ class WorkloadController:
         )
         for source in caches.first_alpha.sources if caches.first_alpha is not None else ():
             call_on_change(source, self._handle_devices)
+        if caches.groups is not None:
+            caches.groups.add_handler(
+                Handler(
+                    added=self._handle_group, updated=lambda _, new: self._handle_group(new), deleted=self._handle_group
+                )
+            )
         caches.pods.add_handler(
             Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
         )
@@ -110,6 +119,10 @@ class WorkloadController:
         for each in self._caches.workloads.cache.by(BY_TEMPLATE, key_of(template)):
             self._reconcile_pending(each)
             self._reconcile_with_account(key_of(each))
+
+    def _handle_group(self, group: podgroup.PodGroup) -> None:
+        for each in self._caches.workloads.cache.by(BY_GROUP, key_of(group)):
+            self._reconcile_pending(each)
 
     def _handle_class(self, device_class: deviceclass.DeviceClass) -> None:
         if device_class.spec.extended_resource_name is None:
@@ -142,6 +155,11 @@ class WorkloadController:
             user = self._caches.pods.cache.get(owner.name, namespace=claim.metadata.namespace)
             if user is not None:
                 self._handle_pod(user)
+        group = ownership.owning_group(claim)
+        if group is not None and claim.status.allocation is not None:
+            members = self._caches.pods.cache.by(BY_POD_GROUP, f"{claim.metadata.namespace}/{group.name}")
+            for key in {workload_of(each) for each in members} - {""}:
+                self._reconcile_with_account(key)
 
     def _reconcile_with_account(self, key: str) -> None:
         """Reconcile a workload that holds quota for devices."""
@@ -199,11 +217,11 @@ class WorkloadController:
             main["metadata"] = {"finalizers": list(after.metadata.finalizers)}
         current = before
         if main:
-            current = self._observe(await workloadwrites.patch(self._client, before, main))
+            current = self._observe(await workloadwrites.patch(self._recorder, before, main))
         after = workloadwrites.with_times(after, workloadwrites.current_time(self._clock))
         if not workloadwrites.status_change(before, after):
             return bool(main)
-        latest = await workloadwrites.write_status(self._client, current, after)
+        latest = await workloadwrites.write_status(self._recorder, current, after)
         if latest is not None:
             self._observe(latest)
         return True

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from drachma.api import event
 from drachma.api.struct import Struct
-from drachma.client import patches, protocol
+from drachma.client import patches, protocol, transactions
 from drachma.queueing import conditions
 from drachma.queueing.component import resources
 from drachma.queueing.devices import account as deviceaccount
 from drachma.queueing.kinds import decoding, workload
-from drachma.runtime import clock
+from drachma.runtime import clock, events
 
 Document = Mapping[str, Any]
 StoredWorkload = protocol.StoredObject[workload.Workload]
@@ -118,38 +119,44 @@ def _only(part: Struct, names: Iterable[str]) -> dict[str, Any]:
 
 
 async def patch(
-    client: protocol.Client, before: workload.Workload, content: Document, *, subresource: str = ""
+    recorder: events.Recorder,
+    before: workload.Workload,
+    content: Document,
+    *,
+    subresource: str = "",
+    reported: Sequence[event.Event] = (),
 ) -> StoredWorkload:
     """Patch a workload that is stored as ``before``, and return the stored workload.
 
     Raises:
         errors.ObjectConflictError, errors.ObjectNotFoundError: the workload has changed.
     """
-    return await client.patch_stored(
+    change = transactions.PatchStored(
         resources.WORKLOADS,
         before.metadata.name,
+        patches.merge(content, patches.unchanged(before)),
         namespace=before.metadata.namespace,
         subresource=subresource,
-        patch=patches.merge(content, patches.unchanged(before)),
     )
+    return await recorder.patch(change, reported=reported)
 
 
 async def write_status(
-    client: protocol.Client, before: workload.Workload, after: workload.Workload
+    recorder: events.Recorder, before: workload.Workload, after: workload.Workload
 ) -> StoredWorkload | None:
     """Write the status of ``after``. Return the stored workload, or None if there is no change. Raises like patch()."""
     change = status_change(before, after)
-    return await patch(client, before, {"status": change}, subresource="status") if change else None
+    return await patch(recorder, before, {"status": change}, subresource="status") if change else None
 
 
 async def write_account(
-    client: protocol.Client, before: workload.Workload, after: workload.Workload
+    recorder: events.Recorder, before: workload.Workload, after: workload.Workload
 ) -> StoredWorkload | None:
     """Write the device account of ``after``; returns and raises like write_status()."""
     text = _account(after)
     if text == _account(before):
         return None
-    return await patch(client, before, {"metadata": {"annotations": {deviceaccount.ANNOTATION: text}}})
+    return await patch(recorder, before, {"metadata": {"annotations": {deviceaccount.ANNOTATION: text}}})
 
 
 def _account(wl: workload.Workload) -> str | None:

@@ -103,7 +103,7 @@ WITHOUT_EFFECT: Final = frozenset({
 """Gates of Kueue that are accepted and have no effect here."""
 
 _ALIASES: Final = {"DynamicResourceAllocation": Gate.DRA}
-"""KEP-2941's name of a gate, which is that of Kubernetes."""
+"""Name of a gate in KEP-2941, the same as in Kubernetes."""
 
 
 class Gates(msgspec.Struct, frozen=True):

@@ -31,6 +31,7 @@ def check(
     has_subdomains = policy.class_names is ClassNames.SUBDOMAINS
     if len(mappings) > MAPPINGS:
         yield fielderror.too_many(at, len(mappings), MAPPINGS)
+    selected = {each.name for each in policy.selected_devices}
     resources: set[str] = set()
     owners: dict[str, tuple[str, set[str]]] = {}
     for position, mapping in enumerate(mappings):
@@ -39,6 +40,9 @@ def check(
         if mapping.name in resources:
             yield fielderror.duplicate(here.child("name"), mapping.name)
         resources.add(mapping.name)
+        if mapping.name in selected:
+            detail = "also a name in selectedDevices of the QueueingPolicy, so devices would count twice"
+            yield fielderror.invalid(here.child("name"), mapping.name, detail)
         yield from _classes(mapping, here.child("deviceClassNames"), owners=owners, has_subdomains=has_subdomains)
         if mapping.sources:
             yield from _sources(mapping.sources, here.child("sources"), gates=gates)

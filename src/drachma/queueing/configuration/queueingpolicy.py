@@ -1,7 +1,7 @@
 """Decisions that differ from Kueue: the document ``config.drachma.dev/v1``, kind QueueingPolicy.
 
 It is separate from Kueue's configuration, so that Kueue can still read its own. Each field is an independent choice;
-the first value of each is Kueue's behaviour, and the default.
+the first value of each is Kueue's behaviour, and the default. Quotas for selected devices are a list, empty by default.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from drachma import cel
+from drachma.api import devices
 from drachma.validation import fielderror
 from drachma.validation.path import Path
+from drachma.values import names
 
 API_VERSION: Final = "config.drachma.dev/v1"
 KIND: Final = "QueueingPolicy"
@@ -91,6 +94,19 @@ class ClassNames(enum.StrEnum):
     """Every name that a device class can have, of at most 253 characters (KEP-2941)."""
 
 
+class SelectedDevices(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Quota for the devices that a CEL expression selects, in addition to the quota of their class (KEP-2941)."""
+
+    name: str
+    """Resource of the quota. A selected device counts as one of it."""
+    device_class_names: tuple[str, ...]
+    device_selector: devices.DeviceSelector
+
+    @property
+    def expression(self) -> str:
+        return "" if self.device_selector.cel is None else self.device_selector.cel.expression
+
+
 class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """All choices."""
 
@@ -103,6 +119,7 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     templates: Templates = Templates.FLOATING
     sidecars: Sidecars = Sidecars.ORDINARY
     class_names: ClassNames = ClassNames.LABELS
+    selected_devices: tuple[SelectedDevices, ...] = ()
 
     @property
     def bounds_requests(self) -> bool:
@@ -111,14 +128,28 @@ class QueueingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             self.first_available is FirstAvailable.ENVELOPE
             or self.all_devices is AllDevices.WORST_CASE
             or self.node_allocatable is NodeAllocatable.CHARGED
+            or bool(self.selected_devices)
         )
+
+    def selections(self, device_class: str) -> tuple[SelectedDevices, ...]:
+        """Return the quotas that devices of a class may count for."""
+        return tuple(each for each in self.selected_devices if device_class in each.device_class_names)
 
 
 AS_KUEUE: Final = QueueingPolicy()
 
+_SELECTED_DEVICES: Final = "selectedDevices"
 _CHOICES: Final[Mapping[str, type[enum.StrEnum]]] = {
-    field.encode_name: field.type for field in msgspec.structs.fields(QueueingPolicy)
+    field.encode_name: field.type
+    for field in msgspec.structs.fields(QueueingPolicy)
+    if field.encode_name != _SELECTED_DEVICES
 }
+_FIELDS: Final = (*_CHOICES, _SELECTED_DEVICES)
+_MOST_SELECTIONS: Final = 16
+_MOST_CLASSES: Final = 8
+_PROGRAMS: Final = cel.device_programs(
+    consumable_capacity=False, list_type_attributes=False, expressions=cel.Expressions.STORED_IN_1_36
+)
 
 
 def is_policy(document: Mapping[str, Any]) -> bool:
@@ -135,8 +166,39 @@ def read(document: Mapping[str, Any]) -> QueueingPolicy | tuple[fielderror.Field
     choices = {name: value for name, value in document.items() if name not in ("apiVersion", "kind", "metadata")}
     for name, value in choices.items():
         kind = _CHOICES.get(name)
-        if kind is None:
-            problems.append(fielderror.forbidden(Path(name), f"unknown field, expected one of {', '.join(_CHOICES)}"))
+        if name == _SELECTED_DEVICES:
+            problems += _check_selections(value, Path(name))
+        elif kind is None:
+            problems.append(fielderror.forbidden(Path(name), f"unknown field, expected one of {', '.join(_FIELDS)}"))
         elif value not in tuple(kind):
             problems.append(fielderror.not_supported(Path(name), value, sorted(kind)))
     return tuple(problems) if problems else msgspec.convert(choices, QueueingPolicy)
+
+
+def _check_selections(value: Any, at: Path) -> fielderror.Errors:
+    try:
+        selections = msgspec.convert(value, tuple[SelectedDevices, ...])
+    except msgspec.ValidationError as error:
+        yield fielderror.invalid(at, value, str(error))
+        return
+    if len(selections) > _MOST_SELECTIONS:
+        yield fielderror.too_many(at, len(selections), _MOST_SELECTIONS)
+    seen: set[str] = set()
+    for position, each in enumerate(selections):
+        here = at.item(position)
+        yield from fielderror.problems(here.child("name"), each.name, names.qualified_name(each.name))
+        if each.name in seen:
+            yield fielderror.duplicate(here.child("name"), each.name)
+        seen.add(each.name)
+        classes = here.child("deviceClassNames")
+        if not each.device_class_names:
+            yield fielderror.required(classes, "at least one device class name is required")
+        if len(each.device_class_names) > _MOST_CLASSES:
+            yield fielderror.too_many(classes, len(each.device_class_names), _MOST_CLASSES)
+        for number, name in enumerate(each.device_class_names):
+            yield from fielderror.problems(classes.item(number), name, names.dns1123_subdomain(name))
+        expression = here.child("deviceSelector", "cel", "expression")
+        try:
+            _PROGRAMS.selector(each.expression)
+        except cel.CompilationError as error:
+            yield fielderror.invalid(expression, each.expression, f"compilation failed: {error}")

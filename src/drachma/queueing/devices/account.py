@@ -1,7 +1,8 @@
 """The device account of a workload: an annotation with the agreement about its devices at admission.
 
 ``status.admission`` has the usage of all pods of a set together, and not the part of it that is for devices. That part
-is needed for settlement (:mod:`workloads.settlement`), and to detect a template that is not the one that was counted.
+is needed for settlement (:mod:`workloads.settlement`), and to detect a template that has been replaced since it was
+counted.
 The account is written before the status that it belongs to, on the same version of the workload, and does not change
 while quota is reserved. A workload without an account is counted as Kueue counts it.
 """
@@ -36,7 +37,7 @@ class Agreement(NamedTuple):
     beside: int
     """Requests of one pod itself."""
     once: int
-    """Charge for claims by name that the workload pays for, for any number of pods."""
+    """Charge for shared claims that the workload pays for, for any number of pods."""
 
 
 class PodSetAccount(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,13 +60,17 @@ class PodSetAccount(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ClaimShare(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A claim that pods use by name, and the charge for it."""
+    """A claim that pods share, and the charge for it."""
 
     uid: str
     charge: pod.ResourceList
     flavors: Mapping[str, str] = {}
     is_paid: bool = False
     """True if the charge is part of this workload's admission; otherwise another workload paid then."""
+    entry: str = ""
+    """Name of the entry that pods have for the claim of their group; empty for a claim that they name."""
+    pod_sets: tuple[str, ...] = ()
+    """Pod sets that use the claim of a group. The first one pays, unless another workload does."""
 
 
 class DeviceAccount(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -75,6 +80,11 @@ class DeviceAccount(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     templates: Mapping[str, str] = {}
     """Uids by name of the templates that claims must be created from."""
     claims: Mapping[str, ClaimShare] = {}
+    """Shares of claims by name, or by the key of a group's claim."""
+
+    def group_shares(self, pod_set: str) -> dict[str, ClaimShare]:
+        """Return the shares of the claims of groups that a pod set uses."""
+        return {key: share for key, share in self.claims.items() if pod_set in share.pod_sets}
 
 
 _ZERO: Final = quantity.Quantity.from_int(0)
@@ -102,7 +112,7 @@ def with_account(
     """
     annotations = {name: text for name, text in admitted.metadata.annotations.items() if name != ANNOTATION}
     shares = {name: structs.replace(share, is_paid=False) for name, share in paid.items()}
-    if shares or (devices is not None and (devices.settled or devices.templates or devices.named)):
+    if shares or (devices is not None and (devices.settled or devices.templates or devices.shared)):
         annotations[ANNOTATION] = _text(admitted, devices or DeviceRequests(), shares)
     if annotations == dict(admitted.metadata.annotations):
         return admitted
@@ -116,11 +126,19 @@ def _text(admitted: workload.Workload, devices: DeviceRequests, shares: Mapping[
     claims = dict(shares)
     for assignment in admission.pod_set_assignments:
         once: dict[str, quantity.Quantity] = {}
-        for name, named_charge in devices.named.items():
-            if named_charge.pod_set == assignment.name:
-                flavors = {resource: assignment.flavors.get(resource, "") for resource in named_charge.charge}
-                claims[name] = ClaimShare(named_charge.uid, named_charge.charge, flavors, is_paid=True)
-                once = resourcelists.merge(once, named_charge.charge, resourcelists.total)
+        for name, claim_charge in devices.shared.items():
+            if claim_charge.payer == assignment.name:
+                flavors = {resource: assignment.flavors.get(resource, "") for resource in claim_charge.charge}
+                users = claim_charge.pod_sets if claim_charge.entry else ()
+                claims[name] = ClaimShare(
+                    claim_charge.uid,
+                    claim_charge.charge,
+                    flavors,
+                    is_paid=True,
+                    entry=claim_charge.entry,
+                    pod_sets=users,
+                )
+                once = resourcelists.merge(once, claim_charge.charge, resourcelists.total)
         account = PodSetAccount(devices.settled.get(assignment.name, {}), once=once)
         if assignment.count and account.resources():
             pod_sets[assignment.name] = structs.replace(account, beside=_own_requests(assignment, account))
@@ -164,6 +182,12 @@ def template_problem(
     )
     if isinstance(now_counted, requests.Refusal):
         return f"{subject}: {now_counted.message}"
+    for key, claim_charge in now_counted.shared.items():
+        share = account.claims.get(key)
+        for name, amount in claim_charge.charge.items():
+            had = share.charge.get(name, _ZERO) if share is not None else _ZERO
+            if amounts.requested(name, amount) > amounts.requested(name, had):
+                return f"{subject}: claim {key} needs {amount} of {name} and has {had}"
     for pod_set, charges in now_counted.settled.items():
         agreed = account.pod_sets.get(pod_set, PodSetAccount()).resources()
         for name, amount in charges.items():

@@ -2,8 +2,8 @@
 
 One of a list of alternatives (KEP-4816) is taken; a request for ``All`` takes as many devices as a node can reach. Both
 are charged at their worst case, by resource (KEP-2941, mitigations 1 and 3), until :mod:`workloads.settlement` knows
-the devices. The resources that devices need on their nodes are bounded too, for every form of request, because they
-depend on the device.
+the devices. The resources that devices need on their nodes, and the quotas for selected devices, are bounded too, for
+every form of request, because they depend on the device.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from drachma.allocator.claim import MAX_RESULTS
 from drachma.api import pod, resourceclaim
 from drachma.queueing import resourcelists
 from drachma.queueing.configuration.queueingpolicy import AllDevices, FirstAvailable
+from drachma.queueing.devices import selecteddevices
 from drachma.queueing.devices.counting import ALL, claim_path, is_admin, template_spec
 from drachma.queueing.devices.measure import Consumed, Measure, beyond_pod, consumed
 from drachma.queueing.devices.objects import DeviceObjects, Located
@@ -86,9 +87,26 @@ def per_pod(wl: workload.Workload, objects: DeviceObjects, measure: Measure) -> 
             quota = resourcelists.merge(quota, bound.quota, resourcelists.total)
             node = resourcelists.merge(node, bound.node, resourcelists.total)
         charge = resourcelists.merge(quota, beyond_pod(spec, node), resourcelists.total)
-        if charge:
+        if charge or _has_selections(wl, spec, objects, measure):
+            # Without a charge too, the account must be there: new devices may be selected.
             charges[pod_set.name] = charge
     return charges
+
+
+def _has_selections(wl: workload.Workload, spec: pod.PodSpec, objects: DeviceObjects, measure: Measure) -> bool:
+    """Return True if a quota for selected devices may concern a claim template of a pod."""
+    templates = [
+        objects.templates.get((wl.metadata.namespace, reference.resource_claim_template_name))
+        for reference in spec.resource_claims
+        if reference.resource_claim_template_name is not None
+    ]
+    return any(
+        measure.policy.selections(alternative.request.device_class_name)
+        for template in templates
+        if template is not None
+        for request in template.spec.spec.devices.requests
+        for alternative in _alternatives(request, Path(""))
+    )
 
 
 def claim_bound(
@@ -109,6 +127,9 @@ def claim_bound(
         alternatives = _alternatives(request, at)
         if alternatives and (includes is Includes.ALL or _is_open(request, measure)):
             quota = resourcelists.merge(quota, claim.quota(alternatives, at), resourcelists.total)
+        else:
+            # The rest of its charge is known: it is counted.
+            quota = resourcelists.merge(quota, claim.selected(alternatives), resourcelists.total)
         if measure.charges_nodes:
             node = resourcelists.merge(node, claim.node(alternatives, containers), resourcelists.total)
     return Bound(quota, node)
@@ -144,8 +165,29 @@ class _Claim:
             at = alternative.at.child("allocationMode")
             raise Problem([fielderror.invalid(at, ALL, "AllocationMode 'All' is not supported")])
         if not is_all and not self._measure.mappings.is_by_source(name, self._measure.gates):
-            return {resource: quantity.Quantity.from_int(alternative.request.count or 0)}
+            number = quantity.Quantity.from_int(alternative.request.count or 0)
+            return {resource: number, **self._selected(alternative)}
         return self._most(alternative, lambda each, taken: self._measure.quota(name, each, taken, at=alternative.at))
+
+    def selected(self, alternatives: Sequence[_Alternative]) -> Amounts:
+        """Return the upper bound of the quotas for selected devices alone."""
+        envelope: Amounts = {}
+        for alternative in alternatives:
+            envelope = resourcelists.merge(envelope, self._selected(alternative), resourcelists.largest)
+        return envelope
+
+    def _selected(self, alternative: _Alternative) -> Amounts:
+        policy, name = self._measure.policy, alternative.request.device_class_name
+        if not policy.selections(name):
+            return {}
+        device_class, selectors = self._programs(alternative)
+        devices = [
+            each
+            for each in located(self._objects, device_class=device_class, request=selectors, at=alternative.at)
+            if consumed(each, alternative.request.capacity) is not None
+        ]
+        largest = selecteddevices.largest_charge(policy, name, devices, at=alternative.at)
+        return {resource: amount * (alternative.request.count or 0) for resource, amount in largest.items()}
 
     def node(self, alternatives: Sequence[_Alternative], containers: int) -> Amounts:
         envelope: Amounts = {}

@@ -11,6 +11,7 @@ from drachma.api import pod
 from drachma.queueing import resourcelists
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy, Sidecars
+from drachma.queueing.devices import selecteddevices
 from drachma.queueing.devices.mappings import DeviceMappings
 from drachma.queueing.devices.objects import DeviceObjects
 from drachma.queueing.devices.selectors import Problem
@@ -72,11 +73,12 @@ def replace(
                 if key is None:
                     continue
                 number = _device_count(resource, amount, requesters)
+                selected = _selections(resource, objects, policy, at=requesters[0].at)
             except Problem as problem:
                 problems += problem.problems
                 continue
             used_names.add(resource)
-            charge = resourcelists.merge(charge, {key: number}, resourcelists.total)
+            charge = resourcelists.merge(charge, dict.fromkeys((key, *selected), number), resourcelists.total)
         if used_names:
             charges[pod_set.name] = charge
             replaced[pod_set.name] = frozenset(used_names)
@@ -134,6 +136,14 @@ def _quota_key(
         f"use ResourceClaimTemplates with {advice}"
     )
     raise Problem([fielderror.invalid(at, resource, detail)])
+
+
+def _selections(resource: str, objects: DeviceObjects, policy: QueueingPolicy, *, at: Path) -> tuple[str, ...]:
+    """Return the quotas for selected devices that a device of the resource's class may count for."""
+    device_class = objects.class_for(resource)
+    if device_class is None:
+        return ()
+    return tuple(selecteddevices.class_charge(policy, device_class.metadata.name, objects, at=at))
 
 
 def _device_count(resource: str, amount: quantity.Quantity, requesters: list[_ContainerRequests]) -> quantity.Quantity:

@@ -19,6 +19,7 @@ from drachma.queueing import resourcelists
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, NodeAllocatable, QueueingPolicy
 from drachma.queueing.devices import charges as devicecharges
+from drachma.queueing.devices import selecteddevices
 from drachma.queueing.devices.mappings import NO_MAPPINGS, DeviceMappings
 from drachma.queueing.devices.objects import Located
 from drachma.queueing.devices.selectors import Problem, cel_device, compile_all
@@ -48,10 +49,10 @@ class Measure(msgspec.Struct, frozen=True):
     def quota(
         self, device_class: str, device: Located, consumed: Consumed, *, at: Path
     ) -> dict[str, quantity.Quantity]:
-        """Return the charge of a device of a mapped class. Raises Problem if a source's selector fails."""
+        """Return the charge of a device of a mapped class. Raises Problem if a selector of quota fails."""
+        charges = selecteddevices.charge(self.policy, device_class, device, at=at)
         if not self.mappings.is_by_source(device_class, self.gates):
-            return {self.mappings.resources[device_class]: _ONE}
-        charges: dict[str, quantity.Quantity] = {}
+            return {self.mappings.resources[device_class]: _ONE, **charges}
         if self.gates.on(Gate.DRA_PARTITIONABLE_DEVICES):
             for charge in self.mappings.counters.get(device_class, ()):
                 source = charge.source

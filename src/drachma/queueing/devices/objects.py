@@ -1,4 +1,4 @@
-"""Objects that describe devices and requests for them: templates, classes, slices."""
+"""Objects that describe devices and requests for them: templates, classes, slices, groups of pods."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from drachma.api import deviceclass, meta, resourceclaimtemplate, resourceslice
+from drachma.api import deviceclass, meta, podgroup, resourceclaimtemplate, resourceslice
 from drachma.claims.identity import DeviceID
 
 
@@ -19,13 +19,16 @@ class DeviceObjects(msgspec.Struct, frozen=True):
     slices: tuple[resourceslice.ResourceSlice, ...]
     slices_error: str = ""
     """Reason why the slices could not be read; nothing is known about devices then."""
+    groups: Mapping[tuple[str, str], podgroup.PodGroup] | None = None
+    """Groups of pods; None if groups do not share claims."""
 
     @classmethod
-    def of(cls, objects: Iterable[meta.Object]) -> DeviceObjects:
-        """Return the relevant objects among all."""
+    def of(cls, objects: Iterable[meta.Object], *, has_groups: bool = False) -> DeviceObjects:
+        """Return the relevant objects among all. With ``has_groups``, groups of pods share claims."""
         templates: dict[tuple[str, str], resourceclaimtemplate.ResourceClaimTemplate] = {}
         classes: dict[str, deviceclass.DeviceClass] = {}
         slices: list[resourceslice.ResourceSlice] = []
+        groups: dict[tuple[str, str], podgroup.PodGroup] = {}
         for each in objects:
             match each:
                 case resourceclaimtemplate.ResourceClaimTemplate():
@@ -34,7 +37,10 @@ class DeviceObjects(msgspec.Struct, frozen=True):
                     classes[each.metadata.name] = each
                 case resourceslice.ResourceSlice():
                     slices.append(each)
-        return cls(templates, classes, tuple(sorted(slices, key=lambda each: each.metadata.name)))
+                case podgroup.PodGroup():
+                    groups[each.metadata.namespace, each.metadata.name] = each
+        by_name = tuple(sorted(slices, key=lambda each: each.metadata.name))
+        return cls(templates, classes, by_name, groups=groups if has_groups else None)
 
     def slices_of(self, driver: str) -> tuple[resourceslice.ResourceSlice, ...]:
         """Return the slices of a driver."""

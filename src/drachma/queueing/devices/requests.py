@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import structs
 
 from drachma.accounting import footprint
-from drachma.api import pod
+from drachma.api import pod, resourceclaim
 from drachma.claims import podclaims
 from drachma.queueing import resourcelists
 from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.configuration.queueingpolicy import AS_KUEUE, QueueingPolicy, Templates
-from drachma.queueing.devices import bounds, charges, counting, extendedresources
+from drachma.queueing.devices import bounds, charges, counting, extendedresources, groupclaims
 from drachma.queueing.devices.mappings import DeviceMappings
 from drachma.queueing.devices.measure import Measure, beyond_pod
 from drachma.queueing.devices.objects import DeviceObjects
@@ -27,12 +28,21 @@ from drachma.validation.fielderror import FieldError, Reason
 from drachma.values import fieldtext
 
 
-class NamedCharge(msgspec.Struct, frozen=True):
-    """Charge of a claim, for the first pod set that names it."""
+class SharedCharge(msgspec.Struct, frozen=True):
+    """Charge of a claim that pods share: by its name, or as the claim of their group."""
 
     uid: str
-    pod_set: str
+    """Uid of the claim, or of the group."""
     charge: pod.ResourceList
+    pod_sets: tuple[str, ...]
+    """Pod sets that use the claim. The first one pays."""
+    entry: str = ""
+    """Name of the entry that the pods have for the claim of their group; empty for a claim that they name."""
+
+    @property
+    def payer(self) -> str:
+        """Pod set that pays."""
+        return self.pod_sets[0]
 
 
 class DeviceRequests(msgspec.Struct, frozen=True):
@@ -44,8 +54,8 @@ class DeviceRequests(msgspec.Struct, frozen=True):
     """Charges for claims from templates, for pod sets whose charges will be settled."""
     templates: Mapping[str, str] = {}
     """Uids by name of the templates that were counted, if claims must be created from these."""
-    named: Mapping[str, NamedCharge] = {}
-    """Claims that pods use by name, with the charge of each."""
+    shared: Mapping[str, SharedCharge] = {}
+    """Claims that pods share, with the charge of each: by name, or by :class:`groupclaims.GroupClaim` key."""
 
     @property
     def is_empty(self) -> bool:
@@ -83,7 +93,10 @@ def count(
     ``claims`` are the claims that pods may use by name; without them, such claims are not charged.
     """
     stage = "claims"
+    whole = wl
     try:
+        group_claims = groupclaims.find(whole, objects.groups)
+        wl = groupclaims.without(whole, group_claims)
         of_claims = counting.per_pod(wl, objects, mappings, gates=gates, policy=policy)
         extended = extendedresources.Replacement({}, {})
         if gates.on(Gate.DRA_EXTENDED_RESOURCE):
@@ -98,49 +111,93 @@ def count(
         stage = "bounds"
         measure = Measure(mappings, gates, policy)
         bounded = bounds.per_pod(wl, objects, measure) if policy.bounds_requests else {}
-        named_charges = _claim_charges(wl, claims, objects, measure=measure) if claims is not None else {}
+        sharing = _Sharing(whole, objects, measure)
+        shared_charges = sharing.named_charges(claims) if claims is not None else {}
+        shared_charges |= sharing.group_charges(group_claims)
     except Problem as problem:
         return Refusal(stage, problem.problems)
     of_claims = resourcelists.merge_pod_sets(of_claims, bounded)
     is_pinned = policy.templates is Templates.PINNED
+    # Settlement reads all claims of a pod, so that the bounds of all are needed if any are settled.
+    settled = {*bounded, *(name for each in shared_charges.values() for name in each.pod_sets)}
     return DeviceRequests(
         resourcelists.merge_pod_sets(of_claims, extended.charges),
         extended.replaced,
-        of_claims if is_pinned else {name: of_claims[name] for name in bounded},
-        _templates(wl, objects) if is_pinned else {},
-        named_charges,
+        {name: charges for name, charges in of_claims.items() if is_pinned or name in settled},
+        _templates(whole, objects) if is_pinned else {},
+        shared_charges,
     )
 
 
-def _claim_charges(
-    wl: workload.Workload, claims: podclaims.Claims, objects: DeviceObjects, *, measure: Measure
-) -> dict[str, NamedCharge]:
-    """Return the charges of the claims that a workload names. Raises Problem if they cannot be determined."""
-    charges_by_name: dict[str, NamedCharge] = {}
-    for index, pod_set in enumerate(wl.spec.pod_sets):
+class _Sharing:
+    """Charges of the claims that pods of a workload share."""
+
+    def __init__(self, wl: workload.Workload, objects: DeviceObjects, measure: Measure) -> None:
+        self._workload = wl
+        self._objects = objects
+        self._measure = measure
+
+    def named_charges(self, claims: podclaims.Claims) -> dict[str, SharedCharge]:
+        """Return the charges of the claims that pods name. Raises Problem if they cannot be determined."""
+        charges: dict[str, SharedCharge] = {}
+        for index, pod_set in enumerate(self._workload.spec.pod_sets):
+            for position, reference in enumerate(pod_set.template.spec.resource_claims):
+                name = reference.resource_claim_name
+                if name is None or name in charges:
+                    continue
+                at = counting.claim_path(index, position)
+                claim = claims.get(self._workload.metadata.namespace, name)
+                if claim is None:
+                    detail = f'failed to get ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
+                    raise Problem([fielderror.internal(at.child("resourceClaimName"), detail)])
+                origin = bounds.ClaimOrigin(at, at.child("resourceClaimName"), pod_set.name)
+                charge = self._charge(claim.spec, f"ResourceClaim {name}", origin, pod_set, reference)
+                charges[name] = SharedCharge(claim.metadata.uid, charge, (pod_set.name,))
+        return charges
+
+    def group_charges(
+        self, group_claims: Mapping[groupclaims.ClaimUse, groupclaims.GroupClaim]
+    ) -> dict[str, SharedCharge]:
+        """Return the charges of the claims of groups. Raises Problem if they cannot be determined."""
+        charges: dict[str, SharedCharge] = {}
+        for index, pod_set in enumerate(self._workload.spec.pod_sets):
+            for position, reference in enumerate(pod_set.template.spec.resource_claims):
+                claim = group_claims.get(groupclaims.ClaimUse(pod_set.name, reference.name))
+                if claim is None:
+                    continue
+                if claim.key in charges:
+                    before = charges[claim.key]
+                    charges[claim.key] = structs.replace(before, pod_sets=(*before.pod_sets, pod_set.name))
+                    continue
+                name = reference.resource_claim_template_name or ""
+                at = counting.claim_path(index, position)
+                context = f"failed to get claim spec for ResourceClaimTemplate {name} in podset {pod_set.name}"
+                namespace = self._workload.metadata.namespace
+                spec = counting.template_spec(name, namespace, self._objects, at=at, context=context)
+                origin = bounds.ClaimOrigin(at, at.child("resourceClaimTemplateName"), pod_set.name)
+                charge = self._charge(spec, f"ResourceClaimTemplate {name}", origin, pod_set, reference)
+                charges[claim.key] = SharedCharge(claim.uid, charge, (pod_set.name,), reference.name)
+        return charges
+
+    def _charge(
+        self,
+        claim: resourceclaim.ResourceClaimSpec,
+        title: str,
+        origin: bounds.ClaimOrigin,
+        pod_set: workload.PodSet,
+        reference: pod.PodResourceClaim,
+    ) -> pod.ResourceList:
         spec = pod_set.template.spec
-        for position, reference in enumerate(spec.resource_claims):
-            name = reference.resource_claim_name
-            if name is None or name in charges_by_name:
-                continue
-            at = counting.claim_path(index, position)
-            claim = claims.get(wl.metadata.namespace, name)
-            if claim is None:
-                detail = f'failed to get ResourceClaim {name}: resourceclaims.resource.k8s.io "{name}" not found'
-                raise Problem([fielderror.internal(at.child("resourceClaimName"), detail)])
-            counting.counts(claim.spec, f"ResourceClaim {name}", policy=measure.policy, at=at)
-            origin = bounds.ClaimOrigin(at, at.child("resourceClaimName"), pod_set.name)
-            bound = bounds.claim_bound(
-                claim.spec,
-                origin,
-                objects=objects,
-                measure=measure,
-                containers=len(footprint.users(pod.Pod(spec=spec), reference.name)),
-                includes=bounds.Includes.ALL,
-            )
-            charge = resourcelists.merge(bound.quota, beyond_pod(spec, bound.node), resourcelists.total)
-            charges_by_name[name] = NamedCharge(claim.metadata.uid, pod_set.name, charge)
-    return charges_by_name
+        counting.counts(claim, title, policy=self._measure.policy, at=origin.at)
+        bound = bounds.claim_bound(
+            claim,
+            origin,
+            objects=self._objects,
+            measure=self._measure,
+            containers=len(footprint.users(pod.Pod(spec=spec), reference.name)),
+            includes=bounds.Includes.ALL,
+        )
+        return resourcelists.merge(bound.quota, beyond_pod(spec, bound.node), resourcelists.total)
 
 
 def _templates(wl: workload.Workload, objects: DeviceObjects) -> dict[str, str]:

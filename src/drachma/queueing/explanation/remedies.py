@@ -22,6 +22,7 @@ from drachma.queueing.admission.preemption import Target
 from drachma.queueing.admission.quotatree import Node, Quota
 from drachma.queueing.admission.snapshot import Group, with_quota
 from drachma.queueing.explanation.question import Question
+from drachma.queueing.workloads import claimsharing
 from drachma.queueing.workloads.requests import FlavorResource, Usage
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 
@@ -258,5 +259,18 @@ def _fewest(question: Question, few: list[WorkloadInfo]) -> list[WorkloadInfo]:
 
 
 def _frees(question: Question, removed: Sequence[WorkloadInfo], usage: Usage) -> bool:
+    if any(_has_heir(question, info, removed) for info in removed):
+        return False
     with question.snapshot.without(removed):
         return question.queue.node.fits(usage) and question.is_admitted()
+
+
+def _has_heir(question: Question, info: WorkloadInfo, removed: Sequence[WorkloadInfo]) -> bool:
+    """Return True if a workload that stays would take over the charge for a claim, so that an end frees less."""
+    paid = {share.uid for share in claimsharing.shares(info.workload).values() if share.is_paid}
+    return bool(paid) and any(
+        share.uid in paid
+        for each in question.snapshot.holders.values()
+        if each.cluster_queue == info.cluster_queue and not any(each is other for other in removed)
+        for share in claimsharing.shares(each.workload).values()
+    )

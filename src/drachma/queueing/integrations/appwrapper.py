@@ -109,8 +109,12 @@ class AppWrapper(TemplateJob):
         self.set_spec(components=components, suspend=False)
 
     def restore(self, infos: Sequence[PodSetInfo]) -> None:
-        components = [{key: value for key, value in each.items() if key != "podSetInfos"} for each in self._components]
-        self.set_spec(components=components, suspend=True)
+        self.suspend()
+        if infos:
+            components = [
+                {key: value for key, value in each.items() if key != "podSetInfos"} for each in self._components
+            ]
+            self.set_spec(components=components)
 
 
 def _info_document(info: PodSetInfo) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from msgspec import structs
 
 from drachma.queueing.configuration import frameworks
 from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.devices import groupclaims
 from drachma.queueing.jobs import topologyrequest
-from drachma.queueing.jobs.interface import Completion
+from drachma.queueing.jobs.interface import Completion, ConstructedWorkload, Session, with_metadata
 from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
@@ -107,6 +108,24 @@ class BatchJob(SuspendableJob):
             annotations = metadata.get("annotations") or {}
             pod_set["topologyRequest"] = topologyrequest.build(annotations, gates, index_label=_INDEX_LABEL)
         return [pod_set]
+
+    @property
+    def group_claims(self) -> tuple[str, ...]:
+        """Names of the claims that pods share in the group that is made for the job (KEP-5547)."""
+        spec = self.spec.get("template", {}).get("spec") or {}
+        if spec.get("schedulingGroup") or any(
+            each.get("controller") for each in self.metadata.get("ownerReferences") or ()
+        ):
+            return ()
+        group_entries = (self.spec.get("scheduling") or {}).get("resourceClaims") or ()
+        return tuple(each["name"] for each in spec.get("resourceClaims") or () if each in group_entries)
+
+    def construct_workload(self, session: Session) -> ConstructedWorkload:
+        wl, pod_sets = super().construct_workload(session)
+        if self.group_claims:
+            names = groupclaims.annotation({podsetinfo.DEFAULT_POD_SET: self.group_claims})
+            wl = with_metadata(wl, annotations={**wl.metadata.annotations, groupclaims.ANNOTATION: names})
+        return ConstructedWorkload(wl, pod_sets)
 
     def start(self, infos: Sequence[PodSetInfo]) -> None:
         podsetinfo.check_count(infos, 1)

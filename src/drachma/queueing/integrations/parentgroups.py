@@ -71,7 +71,7 @@ class ParentReconciler:
             wl = session.workloads.get(f"{parent.namespace}/{key.name}")
             if wl is not None:
                 self._update(parent, wl, session)
-            elif parent.replicas > 0:
+            elif parent.replicas > 0 and not parent.is_copy:
                 self._create(parent, key, session)
         present = {f"{parent.namespace}/{key.name}" for key in keys}
         for name in [each for each in session.workloads if each not in present]:

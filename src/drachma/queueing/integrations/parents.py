@@ -20,6 +20,7 @@ from drachma.queueing.jobs.interface import Document
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
 from drachma.queueing.jobs.suspendable import JobDocument
 from drachma.queueing.jobs.templatejob import Path, get_path, put_path
+from drachma.queueing.kinds import multikueue
 from drachma.queueing.topology import ungating
 from drachma.queueing.workloads import podsetinfo
 
@@ -71,9 +72,8 @@ class PodParent(JobDocument, ABC):
 
     @property
     def is_of_another_parent(self) -> bool:
-        """True if the templates name another kind as their parent."""
-        annotations = _template_metadata(get_path(self.spec, self.template_paths[0]), "annotations")
-        return annotations.get(pods.PARENT, self.framework) != self.framework
+        """True if the pods are queued as those of another kind."""
+        return False
 
     def completed(self, gates: Gates) -> Document:
         """Return the object with pod templates whose pods are gated."""
@@ -125,10 +125,16 @@ class GroupParent(PodParent):
     def parent_name(pod_metadata: Document) -> str:
         """Return the name of the parent of a pod, or an empty text."""
 
+    @property
+    def is_copy(self) -> bool:
+        """True if another cluster dispatched the parent, and its workloads, to this one."""
+        return multikueue.ORIGIN in self.labels
+
     def workload_name(self, gates: Gates, index: str = "") -> str:
-        """Return the name of a workload, which is also that of its group of pods."""
+        """Return the name of a workload and of its group of pods."""
         name = f"{self.name}-{index}" if index else self.name
-        return construction.workload_name(name, uid=self.uid, kind=self.kind, gates=gates)
+        uid = self.annotations.get(multikueue.ORIGIN_UID, self.uid) if self.is_copy else self.uid
+        return construction.workload_name(name, uid=uid, kind=self.kind, gates=gates)
 
 
 class StatefulSet(GroupParent):
@@ -137,6 +143,12 @@ class StatefulSet(GroupParent):
     kind: ClassVar = frameworks.KINDS[frameworks.STATEFUL_SET]
     framework: ClassVar = frameworks.STATEFUL_SET
     copies_labels: ClassVar = False
+
+    @property
+    def is_of_another_parent(self) -> bool:
+        """True if the template names another kind, such as the LeaderWorkerSet that the set was made for."""
+        annotations = _template_metadata(self.spec.get("template"), "annotations")
+        return annotations.get(pods.PARENT, self.framework) != self.framework
 
     def workload_keys(self, gates: Gates) -> Sequence[WorkloadKey]:
         return [WorkloadKey(self.workload_name(gates))]
@@ -162,7 +174,7 @@ class StatefulSet(GroupParent):
             pods.INDEX_LABEL_ANNOTATION: _POD_INDEX,
             pods.ROLE: podsetinfo.DEFAULT_POD_SET,
         }
-        return _in_group(pod, group, gates, labels=self._queue_labels(), annotations=annotations)
+        return _add_to_group(pod, group, gates, labels=self._queue_labels(), annotations=annotations)
 
     @staticmethod
     def parent_name(pod_metadata: Document) -> str:
@@ -239,7 +251,7 @@ class LeaderWorkerSet(GroupParent):
             role = _WORKER if _LEADER_NAME in (pod["metadata"].get("annotations") or {}) else _LEADER
         annotations = {pods.TOTAL: str(self.size), pods.ROLE: role}
         group = self.workload_name(gates, labels[_GROUP_INDEX])
-        return _in_group(pod, group, gates, labels=queue_label, annotations=annotations)
+        return _add_to_group(pod, group, gates, labels=queue_label, annotations=annotations)
 
     @staticmethod
     def parent_name(pod_metadata: Document) -> str:
@@ -289,7 +301,7 @@ def _template_metadata(template: Document | None, field: str) -> Mapping[str, st
     return ((template or {}).get("metadata") or {}).get(field) or {}
 
 
-def _in_group(
+def _add_to_group(
     pod: Document, group: str, gates: Gates, *, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> Document:
     """Return a pod as a member of a group whose workload exists."""

@@ -329,6 +329,17 @@ def _readiness(job: GenericJob, wl: workload.Workload) -> tuple[conditions.Statu
     return "False", "WaitForStart", _NOT_READY
 
 
+def initial_workload(
+    wl: workload.Workload, job: GenericJob, now: datetime, *, settings: JobSettings
+) -> workload.Workload:
+    """Return a workload to create with the readiness that the next reconcile would write into its status."""
+    if not settings.waits_for_pods or wl.status.conditions:
+        return wl
+    status, reason, message = _readiness(job, wl)
+    ready = conditions.make(conditions.PODS_READY, status, reason=reason, message=message, generation=1, now=now)
+    return transitions.put(wl, ready)
+
+
 def _age(wl: workload.Workload) -> tuple[bool, datetime | None, str]:
     created = wl.metadata.creation_timestamp
     return created is not None, created, wl.metadata.uid

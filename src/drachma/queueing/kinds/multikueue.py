@@ -1,7 +1,14 @@
 """MultiKueueCluster and MultiKueueConfig: other clusters, and those to which an admission check dispatches."""
 
+from typing import Final
+
 from drachma.api import meta
 from drachma.api.struct import ABSENT_TEXT, ABSENT_TUPLE, Struct
+
+ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
+"""Label of objects in other clusters with the cluster that dispatched them."""
+ORIGIN_UID: Final = "kueue.x-k8s.io/multikueue-origin-uid"
+"""Annotation of dispatched objects with the uid of the original."""
 
 
 class KubeConfig(Struct, frozen=True, kw_only=True):

@@ -67,6 +67,8 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     """True if changed objects get defaults too."""
     references: References = _no_references
     """Returns the objects that the checks of an object depend on."""
+    reads_names: bool = True
+    """False if names, messages and times in an object do not matter to the rules, apart from their form."""
 
     @property
     def singular(self) -> str:
@@ -222,12 +224,15 @@ def _parent_webhook(model: type[PodParent]) -> Webhook:
     return _job_webhook(model.framework, completed, problems, mutates_updates=True)
 
 
-def _kueue_webhook(kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False) -> Webhook:
+def _kueue_webhook(
+    kind: str, completed: Completed | None = _completed_queue, *, with_status: bool = False, reads_names: bool = True
+) -> Webhook:
     return Webhook(
         kind=GroupVersionKind("kueue.x-k8s.io", "v1beta2", kind),
         problems=_problems_of_queue,
         completed=completed,
         with_status=with_status,
+        reads_names=reads_names,
     )
 
 
@@ -253,7 +258,7 @@ ALL: Final = (
     _kueue_webhook("ClusterQueue"),
     _kueue_webhook("Cohort", None),
     _kueue_webhook("ResourceFlavor"),
-    _kueue_webhook("Workload", with_status=True),
+    _kueue_webhook("Workload", with_status=True, reads_names=False),
     _job_webhook(frameworks.BATCH_JOB, _completed_batch_job, _job_problems),
     _job_webhook(frameworks.JOB_SET, _completed_job, _job_set_problems),
     _job_webhook(frameworks.POD, _completed_pod, _pod_problems),

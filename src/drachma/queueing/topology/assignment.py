@@ -13,6 +13,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from drachma.queueing.workloads.placedpods import DomainCount
+
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 _MOST_DOMAINS: Final = 100_000
@@ -20,13 +22,6 @@ _MOST_DOMAINS: Final = 100_000
 _MOST_SLICES: Final = 1000
 
 Document = Mapping[str, Any]
-
-
-class DomainCount(NamedTuple):
-    """Number of pods in a domain, which its level values identify."""
-
-    values: tuple[str, ...]
-    pods: int
 
 
 class Assignment(NamedTuple):
@@ -158,7 +153,12 @@ def _prefix_runs(assignment: Assignment) -> list[Sequence[DomainCount]]:
 
 
 def _dashed_prefixes(hostname: str) -> list[str]:
-    return [hostname[: end + 1] for end in range(len(hostname) - 1) if hostname[end] == "-"]
+    prefixes = []
+    end = hostname.find("-", 0, -1)
+    while end >= 0:
+        prefixes.append(hostname[: end + 1])
+        end = hostname.find("-", end + 1, -1)
+    return prefixes
 
 
 def _group(domains: Sequence[DomainCount], keys: Sequence[str]) -> list[Sequence[DomainCount]]:

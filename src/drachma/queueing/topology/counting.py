@@ -8,7 +8,7 @@ search, and counts again only in leaves whose room has changed.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -32,7 +32,9 @@ _LEAST_KINDS: Final = 4
 class Place:
     """Counts of one domain."""
 
-    __slots__ = ("children", "domain", "leaders", "pods", "pods_with_leader", "score", "slices", "slices_with_leader")
+    __slots__ = (
+        "children", "domain", "leaders", "ordered", "pods", "pods_with_leader", "score", "slices", "slices_with_leader"
+    )  # fmt: skip
 
     def __init__(self, domain: Domain, children: list[Place]) -> None:
         self.domain: Final = domain
@@ -41,6 +43,8 @@ class Place:
         self.pods_with_leader = self.slices_with_leader = 0
         self.score = 0
         """Weight of preferred node affinity that its nodes match."""
+        self.ordered: tuple[object, list[Place]] | None = None
+        """Children in the order of the last search, with its rules; None after a change of their counts."""
 
     def copy(self) -> Place:
         """Return a copy of the place and of all places below it."""
@@ -115,10 +119,12 @@ class CountedPlaces:
         self._reasons: Final[dict[Leaf, str]] = {}
         """Reasons of leaves that no pod fits into."""
         self._stale: set[Leaf] = set(tree.leaves.values())
+        self.ordered: Final[dict[tuple[object, ...], list[Place]]] = {}
+        """Places of levels in the orders of the last searches, while counts do not change."""
 
-    def mark(self, leaf: Leaf) -> None:
-        """Count again in a leaf before the next search."""
-        self._stale.add(leaf)
+    def mark(self, leaves: Iterable[Leaf]) -> None:
+        """Count again in leaves before the next search."""
+        self._stale.update(leaves)
 
     def refresh(self, assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> None:
         """Count again where room has changed. ``assumed`` is usage by leaf that counts until the next refresh."""
@@ -127,6 +133,7 @@ class CountedPlaces:
         stale = self._stale | added
         if not stale:
             return
+        self.ordered.clear()
         parents: set[Domain] = set()
         lowest = self.levels[-1]
         for leaf in stale:
@@ -180,16 +187,17 @@ class Counts:
         places.refresh(assumed)
         return places
 
-    def _mark(self, leaf: Leaf, is_usage: bool) -> None:  # noqa: FBT001 -- a listener of the tree
+    def _mark(self, leaves: Collection[Leaf], is_usage: bool) -> None:  # noqa: FBT001 -- a listener of the tree
         for places in self._counted.values():
             if places.follows_usage or not is_usage:
-                places.mark(leaf)
+                places.mark(leaves)
 
 
 def roll_up(place: Place, shape: Shape, inner_sizes: Mapping[int, int], *, has_leader: bool) -> None:
     """Compute the counts of a place from those of its children."""
     level = place.domain.level
     if place.children:
+        place.ordered = None
         _add_children(place, inner_sizes.get(level + 1), has_leader=has_leader)
     if level == shape.slice_level:
         place.slices = place.pods // shape.slice_size

@@ -14,7 +14,8 @@ from msgspec import structs
 
 from drachma import errors
 from drachma.allocator import Allocated, AllocatedState, Allocator, Node
-from drachma.api import meta, node, pod, resourceclaim
+from drachma.api import meta, node, resourceclaim
+from drachma.queueing.kinds import workload
 
 Claims = tuple[resourceclaim.ResourceClaim, ...]
 """Claims of one pod."""
@@ -25,8 +26,8 @@ Expected = Sequence[tuple[Claims, int]]
 class PodClaims(Protocol):
     """Claims that pods will have."""
 
-    def claims(self, namespace: str, spec: pod.PodSpec) -> Claims:
-        """Return the claims that one pod gets from templates."""
+    def claims(self, wl: workload.Workload, pod_set: workload.PodSet) -> Claims:
+        """Return the claims that one pod of a set gets for itself from templates."""
 
 
 class DeviceRoom(Protocol):

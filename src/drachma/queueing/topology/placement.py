@@ -78,6 +78,8 @@ class Placer:
         self._gates: Final = gates
         self._ignores_usage: Final = ignores_usage
         self._assumed: Assumed = {}
+        self._is_last = False
+        """True if no other pod sets are placed after the current group."""
 
     def place(
         self,
@@ -85,15 +87,19 @@ class Placer:
         *,
         replacement: Replacement | None = None,
         assumed: Assumed | None = None,
+        is_last: bool = True,
     ) -> dict[str, Result]:
         """Return the results by pod set. Groups after the first that does not fit are missing.
 
-        ``assumed`` is usage by other pod sets of the workload; usage by these pod sets is added to it.
+        ``assumed`` is usage by other pod sets of the workload; usage by these pod sets is added to it, unless these are
+        the last.
         """
         self._assumed = {} if assumed is None else assumed
         self._assumed_devices = {}
         results: dict[str, Result] = {}
-        for group in _groups(requests):
+        groups = list(_groups(requests))
+        for number, group in enumerate(groups, 1):
+            self._is_last = is_last and number == len(groups)
             part = self._place_group(group) if replacement is None else self._replace(group, replacement)
             results.update(part)
             if any(isinstance(result, NotPlaced) for result in part.values()):
@@ -112,7 +118,7 @@ class Placer:
             return {request.name: NotPlaced(str(error)) for request in group}
         # Validation allows two pod sets in a group; like Kueue, a third one gets no place.
         placed = [request for request in group if request.name in assignments]
-        for request in placed:
+        for request in () if self._is_last else placed:
             self._assume(assignments[request.name], request)
         return {request.name: Placed(assignments[request.name]) for request in placed}
 

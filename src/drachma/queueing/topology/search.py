@@ -10,6 +10,7 @@ them. Least free capacity, for unconstrained requests, takes small domains first
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Self
 
@@ -56,15 +57,16 @@ class Rules(NamedTuple):
     def best_fit(
         self, places: Sequence[Place], needed: int, size: Callable[[Place], int], *, leaders: int = 0
     ) -> Place:
-        """Return the place with the smallest size that is enough and takes the leaders, or the first place."""
+        """Return the place with the smallest size that is enough and takes the leaders, or the first place.
+
+        Preferred node affinity comes before size, so that only places with the score of the first are compared, up to
+        the next one with another score.
+        """
         first = places[0]
-        candidates = [
-            each
-            for each in places
-            if each.leaders >= leaders
-            and size(each) >= needed
-            and (not self.respects_preferences or each.score == first.score)
-        ]
+        rivals: Iterable[Place] = places
+        if self.respects_preferences:
+            rivals = itertools.takewhile(lambda each: each.score == first.score, places)
+        candidates = [each for each in rivals if each.leaders >= leaders and size(each) >= needed]
         return min(candidates, key=size, default=first)
 
 
@@ -154,19 +156,27 @@ class Search:
                 return level, [min(enough, key=rules.leader_rank)]
             if request.shape.is_required:
                 raise self._failure(level, rules.leader_order(places)[-1].pods)
-        first = min(places, key=rules.leader_rank)
+        ordered = self._ordered(level)
+        first = ordered[0]
         if self._holds_all(first):
             return level, [first if rules.is_least_free else self._best_place(first, places)]
         if request.shape.is_required:
             if rules.respects_preferences:
-                ordered = rules.leader_order(places)
                 for position, place in enumerate(ordered):
                     if self._holds_all(place):
                         return level, [self._best_place(place, ordered[position:])]
             raise self._failure(level, first.slices)
         if level > 0 and not request.shape.is_unconstrained:
             return self._find(level - 1)
-        return level, self._take_several(level, rules.leader_order(places))
+        return level, self._take_several(level, ordered)
+
+    def _ordered(self, level: int) -> list[Place]:
+        """Return the places of a level in the order for leaders. The order is kept until counts change."""
+        key = (level, self._rules)
+        ordered = self._counted.ordered.get(key)
+        if ordered is None:
+            ordered = self._counted.ordered[key] = self._rules.leader_order(self._places[level].values())
+        return ordered
 
     def _holds_all(self, place: Place) -> bool:
         return place.slices_with_leader >= self._request.slices and place.leaders >= self._request.leaders
@@ -201,7 +211,8 @@ class Search:
             position += 1
         if leaders > 0:
             raise self._failure(level, request.leaders - leaders)
-        places_left = rules.plain_order(ordered[position:])
+        # Without leaders, both orders are the same.
+        places_left = rules.plain_order(ordered[position:]) if request.leaders else ordered
         for position, place in enumerate(places_left):
             if slices <= 0:
                 break
@@ -231,8 +242,14 @@ class Search:
                 return [place, *places[:position], *places[position + 1 :]]
         return places
 
+    def _ordered_children(self, parent: Place) -> list[Place]:
+        """Return the children of a place, whose counts no search has changed. The order is kept until counts change."""
+        if parent.ordered is None or parent.ordered[0] != self._rules:
+            parent.ordered = self._rules, self._rules.plain_order(parent.children)
+        return parent.ordered[1]
+
     def _fill_children(self, parent: Place, size: int) -> list[Place]:
-        children = self._rules.plain_order(parent.children)
+        children = self._ordered_children(parent)
         if size > 1:
             for child in children:
                 self._keep(child)
@@ -245,6 +262,8 @@ class Search:
         measure, measure_with_leader = (_slices, _slices_with_leader) if in_slices else (_pods, _pods_with_leader)
         unit = size if in_slices else 1
         units = count // unit
+        if not leaders:
+            return self._fill_plainly(places, units, unit=unit, in_slices=in_slices)
         places = self._leader_first(places, units, leaders, size=measure, size_with_leader=measure_with_leader)
         filled: list[Place] = []
         for position, place in enumerate(places):
@@ -262,6 +281,29 @@ class Search:
             if is_last:
                 return filled
             leaders -= place.leaders
+            units -= amount
+        # Kueue assigns nothing if the counts of the level above were wrong.
+        return []
+
+    def _fill_plainly(self, places: list[Place], units: int, *, unit: int, in_slices: bool) -> list[Place]:
+        """Like _fill(), without a leader."""
+        is_least_free, changed = self._rules.is_least_free, self._changed
+        filled: list[Place] = []
+        for position, place in enumerate(places):
+            amount = place.slices if in_slices else place.pods
+            is_last = amount >= units
+            if is_last:
+                if not is_least_free:
+                    place = self._rules.best_fit(places[position:], units, _slices if in_slices else _pods)
+                amount = units
+            changed.append((place, place.pods, place.slices, place.slices_with_leader, place.leaders))
+            place.leaders = 0
+            place.pods = amount * unit
+            if in_slices:
+                place.slices = amount
+            filled.append(place)
+            if is_last:
+                return filled
             units -= amount
         # Kueue assigns nothing if the counts of the level above were wrong.
         return []

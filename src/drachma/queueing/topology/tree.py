@@ -7,13 +7,14 @@ is one node, which the hostname label identifies, and taints and node affinity a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from drachma.api import node, pod
 from drachma.claims import conditions
 from drachma.queueing import amounts
-from drachma.queueing.topology.assignment import HOSTNAME, Assignment, DomainCount
+from drachma.queueing.topology.assignment import HOSTNAME, Assignment
+from drachma.queueing.workloads.placedpods import DomainCount
 
 PODS: Final = "pods"
 
@@ -56,7 +57,7 @@ class Domain:
 class Leaf(Domain):
     """Domain of the lowest level with its resources."""
 
-    __slots__ = ("capacity", "key", "node", "usage")
+    __slots__ = ("capacity", "key", "node", "rank", "usage", "used")
 
     def __init__(self, values: tuple[str, ...], parent: Domain | None, *, key: tuple[str, ...]) -> None:
         super().__init__(values, parent)
@@ -68,6 +69,10 @@ class Leaf(Domain):
         """Resources of admitted workloads, with one ``pods`` for each pod."""
         self.node: node.Node | None = None
         """The node, if the lowest level is the hostname."""
+        self.rank = -1
+        """Position among all leaves in the order of their values; -1 until it is known."""
+        self.used = DomainCount(key, 0)
+        """Count of pods in the last assignment that had the leaf."""
 
     @property
     def identity(self) -> str:
@@ -85,10 +90,14 @@ class Tree:
         """Domains of each level by their values."""
         self.leaves: Final[dict[tuple[str, ...], Leaf]] = {}
         self._leaf_of_node: Final[dict[str, Leaf]] = {}
-        self._listeners: Final[list[Callable[[Leaf, bool], None]]] = []
+        self._ranked = 0
+        """Number of leaves when they were ranked."""
+        self._listeners: Final[list[Callable[[Collection[Leaf], bool], None]]] = []
+        self.version = 0
+        """Number of changes of room so far."""
 
-    def subscribe(self, listener: Callable[[Leaf, bool], None]) -> None:
-        """Call a function with every leaf whose room changes, and True if that is by usage of admitted workloads.
+    def subscribe(self, listener: Callable[[Collection[Leaf], bool], None]) -> None:
+        """Call a function with the leaves whose room changes, and True if that is by usage of admitted workloads.
 
         All nodes must be in the tree by then.
         """
@@ -130,7 +139,7 @@ class Tree:
         for name, amount in requests.items():
             leaf.capacity[name] = leaf.capacity.get(name, 0) - sign * amount
         leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - sign
-        self._report(leaf, is_usage=False)
+        self._report((leaf,), is_usage=False)
 
     def add_usage(self, key: tuple[str, ...], usage: Mapping[str, int], *, sign: int = 1) -> None:
         """Count the usage of admitted workloads in a leaf; -1 as ``sign`` takes it back."""
@@ -138,11 +147,38 @@ class Tree:
         if leaf is not None:
             for name, amount in usage.items():
                 leaf.usage[name] = leaf.usage.get(name, 0) + sign * amount
-            self._report(leaf, is_usage=True)
+            self._report((leaf,), is_usage=True)
 
-    def _report(self, leaf: Leaf, *, is_usage: bool) -> None:
+    def add_places(self, domains: Sequence[DomainCount], per_pod: Mapping[str, int], *, sign: int = 1) -> None:
+        """Count the usage of pods in leaves, with one ``pods`` for each; -1 as ``sign`` takes it back."""
+        items = tuple({**per_pod, PODS: per_pod.get(PODS, 0) + 1}.items())
+        leaves = []
+        for values, pods in domains:
+            leaf = self.leaves.get(values)
+            if leaf is not None:
+                usage, count = leaf.usage, sign * pods
+                for name, amount in items:
+                    usage[name] = usage.get(name, 0) + amount * count
+                leaves.append(leaf)
+        self._report(leaves, is_usage=True)
+
+    def has_room(self, domains: Iterable[DomainCount], per_pod: Mapping[str, int]) -> bool:
+        """Return True if every leaf has the resources for its pods."""
+        items = [(name, amount) for name, amount in per_pod.items() if amount > 0]
+        for values, pods in domains:
+            leaf = self.leaves.get(values)
+            if leaf is None:
+                return False
+            capacity, usage = leaf.capacity, leaf.usage
+            for name, amount in items:
+                if (capacity.get(name, 0) - usage.get(name, 0)) // amount < pods:
+                    return False
+        return True
+
+    def _report(self, leaves: Collection[Leaf], *, is_usage: bool) -> None:
+        self.version += 1
         for listener in self._listeners:
-            listener(leaf, is_usage)
+            listener(leaves, is_usage)
 
     def level_index(self, label: str) -> int | None:
         """Return the number of a level, 0 for the highest, or None."""
@@ -150,11 +186,26 @@ class Tree:
 
     def assignment(self, counts: Iterable[tuple[Domain, int]]) -> Assignment:
         """Return the assignment of pods to leaves, ordered by all level values."""
-        ordered = sorted(((leaf, count) for leaf, count in counts if count), key=lambda entry: entry[0].values)
-        begin = len(self.levels) - len(self.assignment_levels)
-        return Assignment(
-            self.assignment_levels, tuple(DomainCount(leaf.values[begin:], count) for leaf, count in ordered)
-        )
+        self._rank_leaves()
+        ranked: dict[int, tuple[Leaf, int]] = {}
+        for leaf, count in counts:
+            assert isinstance(leaf, Leaf), "pods are in leaves"
+            if count:
+                ranked[leaf.rank] = leaf, count
+        domains = []
+        for rank in sorted(ranked):
+            leaf, count = ranked[rank]
+            if leaf.used.pods != count:
+                leaf.used = DomainCount(leaf.key, count)
+            domains.append(leaf.used)
+        return Assignment(self.assignment_levels, tuple(domains))
+
+    def _rank_leaves(self) -> None:
+        """Number the leaves in the order of their values, unless none was added since."""
+        if self._ranked != len(self.leaves):
+            for rank, leaf in enumerate(sorted(self.leaves.values(), key=lambda leaf: leaf.values)):
+                leaf.rank = rank
+            self._ranked = len(self.leaves)
 
     def merge(self, first: Assignment, second: Assignment) -> Assignment:
         """Return the assignment of the pods of both."""

@@ -1,4 +1,4 @@
-"""Payment for claims that several workloads of a cluster queue use by name.
+"""Payment for claims that several workloads of a cluster queue share: by name, or as the claims of one group.
 
 The first admitted workload pays. While it has quota, other workloads of the queue use the claim without a charge. When
 it finishes, the workload that was admitted next takes over the same charge on the same flavors, so that the queue's
@@ -20,11 +20,11 @@ from drachma.queueing.kinds import workload
 from drachma.queueing.workloads.requests import PodSetRequests
 
 Shares = Mapping[str, ClaimShare]
-"""Charges for the claims of a namespace, by name."""
+"""Charges for the shared claims of a namespace, by name or by the key of a group's claim."""
 
 
 def shares(wl: workload.Workload) -> Shares:
-    """Return the claims that a quota holder uses by name, with their charges."""
+    """Return the claims that a quota holder shares, with their charges."""
     account = deviceaccount.read(wl)
     return account.claims if account is not None else {}
 
@@ -32,13 +32,13 @@ def shares(wl: workload.Workload) -> Shares:
 def shares_of_others(
     devices: DeviceRequests, namespace: str, holders: Iterable[workload.Workload]
 ) -> dict[str, ClaimShare]:
-    """Return the claims that a workload names and that quota holders of its queue pay for."""
+    """Return the claims that a workload shares and that quota holders of its queue pay for."""
     return {
-        name: share
+        name: structs.replace(share, pod_sets=devices.shared[name].pod_sets) if share.entry else share
         for each in holders
         if each.metadata.namespace == namespace
         for name, share in shares(each).items()
-        if name in devices.named and devices.named[name].uid == share.uid
+        if name in devices.shared and devices.shared[name].uid == share.uid
     }
 
 
@@ -46,8 +46,8 @@ def unpaid_requests(devices: DeviceRequests | None, paid: Shares) -> DeviceReque
     """Return the requests that a workload has to pay for itself, if others pay for some of its claims."""
     if devices is None or not paid:
         return devices
-    unpaid = {name: each for name, each in devices.named.items() if name not in paid}
-    return structs.replace(devices, named=unpaid)
+    unpaid = {name: each for name, each in devices.shared.items() if name not in paid}
+    return structs.replace(devices, shared=unpaid)
 
 
 def inherited_charges(wl: workload.Workload, holders: Iterable[workload.Workload]) -> tuple[PodSetRequests, ...]:

@@ -99,12 +99,12 @@ def _requested(
         name: amounts.clamp(max(amount, 0) * count)
         for name, amount in _charges(nanos, pod_set.name, counting=counting, devices=devices).items()
     }
-    if devices is None or not devices.named or not counting.gates.on(Gate.DRA):
+    if devices is None or not devices.shared or not counting.gates.on(Gate.DRA):
         return PodSetRequests(pod_set.name, requests, count, pod=one_pod)
     once: dict[str, int] = {}
-    for named_charge in devices.named.values():
+    for claim_charge in devices.shared.values():
         for name, amount in (
-            amounts.request_amounts(named_charge.charge).items() if named_charge.pod_set == pod_set.name else ()
+            amounts.request_amounts(claim_charge.charge).items() if claim_charge.payer == pod_set.name else ()
         ):
             once[name] = amounts.plus(once.get(name, 0), amount)
             requests[name] = amounts.plus(requests.get(name, 0), amount)
@@ -196,17 +196,6 @@ def _product(one: int, other: int) -> int:
     """Return the product of two amounts in nanos, rounded away from zero."""
     product = one * other
     return -(-product // _GIGA) if product >= 0 else product // _GIGA
-
-
-class DomainUsage(NamedTuple):
-    """Pods of a workload in one domain of a flavor's topology."""
-
-    flavor: str
-    values: tuple[str, ...]
-    """Values of the topology's levels; the hostname alone if that is the lowest level."""
-    pod: amounts.Requests
-    """Requests of one pod's spec."""
-    pods: int
 
 
 class FlavorResource(NamedTuple):

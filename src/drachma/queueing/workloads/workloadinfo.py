@@ -14,7 +14,8 @@ from drachma.queueing import conditions
 from drachma.queueing.configuration.gates import Gate
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import requests, workloadstate
-from drachma.queueing.workloads.requests import DomainUsage, FlavorResource, PodSetRequests
+from drachma.queueing.workloads.placedpods import PlacedPods
+from drachma.queueing.workloads.requests import FlavorResource, PodSetRequests
 from drachma.queueing.workloads.settings import DEFAULT_SETTINGS, Settings
 
 NO_SHAPE: Final = b""
@@ -62,7 +63,7 @@ class WorkloadInfo:
         *,
         settings: Settings = DEFAULT_SETTINGS,
         attempt: Attempt | None = None,
-        topology_usage: tuple[DomainUsage, ...] = (),
+        topology_usage: tuple[PlacedPods, ...] = (),
     ) -> None:
         """``topology_usage`` are the domains of topologies that its admission assigns to it."""
         self.workload = wl

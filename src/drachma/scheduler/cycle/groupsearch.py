@@ -6,8 +6,9 @@ group that upstream places gets the same nodes, and others may get nodes too. If
 first attempt, with upstream's messages.
 
 With a topology constraint, all pods go to nodes of one domain: nodes with the same values of the labels. Every domain
-is tried as if it were the whole cluster. Of several domains that fit, the one with most placed pods is chosen, then the
-one that is fullest afterwards. Pods of the group that have nodes fix the domain of those that come later.
+is tried as if it were the whole cluster. Of several domains that fit, the one with the best score is chosen, as in
+upstream: most pods of the group, and the fullest nodes. Pods of the group that have nodes fix the domain of those that
+come later.
 
 Constraints on the devices of all pods of a group are tried value by value
 (:mod:`~drachma.scheduler.cycle.groupvariants`, :mod:`~drachma.scheduler.cycle.distinctsearch`).
@@ -21,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from drachma.accounting import resourcenames
 from drachma.scheduler.cycle import distinctsearch, gangsearch, groupreport, groupvariants, podcycle
 from drachma.scheduler.cycle.decision import Aborted, Placed, Unfit
-from drachma.scheduler.snapshot import Snapshot, agreements, gangs, nodeinfo, podinfo
+from drachma.scheduler.framework import scoring
+from drachma.scheduler.snapshot import Snapshot, agreements, gangs, nodeclass, nodeinfo, podinfo
 
 Infos = Sequence[podinfo.PodInfo]
 
@@ -137,10 +138,29 @@ class _GroupSearch:
             (result, each) for result, each in zip(results, domains, strict=True) if isinstance(result, _Placement)
         ]
         if fitting:
-            return max(fitting, key=lambda pair: _rank(pair[0], pair[1], snapshot))[0]
+            return self._best(gang, snapshot, fitting)
         first = results[0]
         assert isinstance(first, groupreport.GroupReport), "no placement is available"
         return first.over(len(domains))
+
+    def _best(self, gang: gangs.Gang, snapshot: Snapshot, fitting: list[tuple[_Placement, int]]) -> _Placement:
+        """Return the placement with the best score: pods of the group, as a share of the most, and scores of plugins.
+
+        Of equal ones, that of the first domain is chosen. Upstream chooses at random.
+        """
+        if len(fitting) == 1:
+            return fitting[0][0]
+        nodes = snapshot.nodes
+        residents = sum(nodes.node_of(uid) is not None for uid in gang.members)
+        most = max(residents + len(result.placements) for result, _ in fitting)
+
+        def score(pair: tuple[_Placement, int]) -> int:
+            result, domain = pair
+            share = (residents + len(result.placements)) * scoring.MAX // most if most else 0
+            infos = [nodes.at(slot) for slot in nodeclass.slots(domain)]
+            return share + self._cycle.score_placement([each.info for each in result.placements], infos)
+
+        return max(fitting, key=score)[0]
 
     def _place_anywhere(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:
         result = self._try_in_order(gang, snapshot, domain)
@@ -300,18 +320,6 @@ def _values(info: nodeinfo.NodeInfo, labels: Sequence[str]) -> tuple[str, ...]:
     """Return the values of labels of a node; none if one of them is absent."""
     stored_labels = info.node.metadata.labels
     return tuple(stored_labels[label] for label in labels) if all(each in stored_labels for each in labels) else ()
-
-
-def _rank(result: _Placement, domain: int, snapshot: Snapshot) -> tuple[int, float]:
-    """Return the number of placed pods in a domain, and how full its nodes are."""
-    nodes = snapshot.nodes
-    used = allocatable = 0
-    while domain:
-        info = nodes.at(domain.bit_length() - 1)
-        domain &= ~info.bit
-        used += info.ledger.scored_cpu
-        allocatable += info.ledger.allocatable.get(resourcenames.CPU, 0)
-    return len(result.placements), used / allocatable if allocatable else 0.0
 
 
 def _all_unfit(reports: Sequence[groupreport.GroupReport]) -> Iterator[Unfit]:

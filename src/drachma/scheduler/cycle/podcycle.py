@@ -8,20 +8,20 @@ them in large clusters.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from drachma.bounds import effort
 from drachma.scheduler.cycle.decision import Aborted, Decision, Placed, Unfit
 from drachma.scheduler.framework import cyclestate, diagnosis, plugin, profile, scoring, verdict
-from drachma.scheduler.snapshot import Snapshot, podinfo
+from drachma.scheduler.snapshot import Snapshot, nodeinfo, podinfo
 
 _EFFORT: Final = 200
 _NODES_PER_EFFORT: Final = 8
 """Effort of a decision about an ordinary pod. Plugins add their own effort."""
 
-Observe = Callable[[str, float], None]
-"""Function that observes the duration of an extension point, in seconds."""
+Observe = Callable[[str, float, str], None]
+"""Function that observes the duration of an extension point in seconds, with the name of the pod's scheduler."""
 
 
 class Cycle:
@@ -33,7 +33,7 @@ class Cycle:
         *,
         rng: random.Random,
         monotonic: Callable[[], float],
-        observe: Observe = lambda point, seconds: None,
+        observe: Observe = lambda point, seconds, profile: None,
         prefer: Callable[[int], int] = lambda nodes: nodes,
     ) -> None:
         """``prefer`` returns the nodes to choose from, out of equally good ones."""
@@ -42,6 +42,10 @@ class Cycle:
         self._monotonic: Final = monotonic
         self._observe: Final = observe
         self._prefer: Final = prefer
+
+    def score_placement(self, pods: Sequence[podinfo.PodInfo], nodes: Sequence[nodeinfo.NodeInfo]) -> int:
+        """Return the score of a topology domain with these nodes for pods that would go there."""
+        return self._profile.score_placement(pods, nodes)
 
     def decide(
         self, info: podinfo.PodInfo, snapshot: Snapshot, *, excluded: int = 0, domain: int | None = None
@@ -66,7 +70,7 @@ class Cycle:
         selected = self._profile.pre_filter(cycle)
         if isinstance(selected, verdict.Rejection):
             return Unfit(info, diagnosis.Diagnosis(count, selected), cycle)
-        self._observe("PreFilter", self._monotonic() - began)
+        self._observe("PreFilter", self._monotonic() - began, info.scheduler)
         nominated = cycle.snapshot.nominations.node_of(info.uid) or info.pod.status.nominated_node_name
         favourite = nodes.find(nominated) if nominated else None
         if favourite is not None and favourite.bit & all_nodes & ~excluded:
@@ -88,14 +92,14 @@ class Cycle:
     def _filter(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         began = self._monotonic()
         filtered = self._profile.filter_with_nominated_pods(cycle, alive)
-        self._observe("Filter", self._monotonic() - began)
+        self._observe("Filter", self._monotonic() - began, cycle.pod.scheduler)
         return filtered
 
     def _place(self, cycle: cyclestate.CycleState, passing: int) -> Placed:
         """Return the decision for the best of the passing nodes."""
         began = self._monotonic()
         best = self._prefer(self._profile.best(cycle, passing))
-        self._observe("Score", self._monotonic() - began)
+        self._observe("Score", self._monotonic() - began, cycle.pod.scheduler)
         nodes = cycle.snapshot.nodes
         node = nodes.at(scoring.pick(best, self._rng.randrange(nodes.all_nodes.bit_length())))
         assignment = self._profile.reserve(cycle, node.name)

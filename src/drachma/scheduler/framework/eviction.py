@@ -109,6 +109,7 @@ class Eviction(NamedTuple):
             type=events.NORMAL,
             reason="Preempted",
             message=f"Preempted by {self.preemptor.kind} {self.preemptor.uid} on node {self.node}",
+            component=handle.scheduler,
         )
 
 

@@ -44,7 +44,7 @@ class Measures(Protocol):
 
     def claim_created(self, status: str) -> None: ...
 
-    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, status: str) -> None: ...
+    def binding_conditions(self, drivers: Iterable[str], seconds: float, *, profile: str, status: str) -> None: ...
 
     def preempted(self, preemptor: str, victims: int) -> None: ...
 
@@ -55,7 +55,7 @@ class Handle(NamedTuple):
     """Client, clock and everything else that a plugin needs to write."""
 
     scheduler: str
-    """Name of the scheduler."""
+    """Name of the scheduler; a scheduler with several profiles has the name of the pod's."""
     client: protocol.Client
     clock: clock.Clock
     rng: random.Random

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, remedy, verdict
-from drachma.scheduler.snapshot import Snapshot, assignment
+from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo, podinfo
 
 Scores = Mapping[int, int]
 """Sets of nodes by score, from 0 to 100."""
@@ -127,6 +127,15 @@ class ScorePlugin(Plugin, Protocol):
 
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Return the passing nodes by normalized score. Only differences count: a single class prefers nothing."""
+        ...
+
+
+@runtime_checkable
+class PlacementScorePlugin(Plugin, Protocol):
+    """Plugin that prefers some of the topology domains that a pod group fits in."""
+
+    def score_placement(self, pods: Sequence[podinfo.PodInfo], nodes: Sequence[nodeinfo.NodeInfo]) -> int:
+        """Return the score, from 0 to 100, of a domain with these nodes for pods that would go there."""
         ...
 
 

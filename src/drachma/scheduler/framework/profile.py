@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
-from drachma.scheduler.snapshot import Snapshot, assignment
+from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo, podinfo
 
 _POINTS: Final[tuple[tuple[str, type], ...]] = (
     ("PreEnqueue", plugin.PreEnqueuePlugin),
@@ -75,6 +75,11 @@ class Profile:
             for entry in entries
             if isinstance(entry.plugin, plugin.ScorePlugin) and entry.is_scoring
         ]
+        self._placement_scores: Final = [
+            (entry.plugin.score_placement, entry.weight)
+            for entry in entries
+            if isinstance(entry.plugin, plugin.PlacementScorePlugin)
+        ]
         self._reserves: Final = [each for each in plugins if isinstance(each, plugin.ReservePlugin)]
         self._rechecks: Final = [each for each in plugins if isinstance(each, plugin.RecheckPlugin)]
         self._pre_binds: Final = [each for each in plugins if isinstance(each, plugin.PreBindPlugin)]
@@ -108,6 +113,12 @@ class Profile:
             elif not _REJECTING.isdisjoint(entry.extension_points):
                 by_plugin[entry.plugin.name] = _ANY_CHANGE
         return by_plugin
+
+    # For groups of pods
+
+    def score_placement(self, pods: Sequence[podinfo.PodInfo], nodes: Sequence[nodeinfo.NodeInfo]) -> int:
+        """Return the weighted scores of a topology domain with these nodes for pods that would go there."""
+        return sum(weight * score(pods, nodes) for score, weight in self._placement_scores)
 
     # For one pod
 

@@ -1,15 +1,17 @@
-"""NodeResourcesBalancedAllocation: prefers nodes whose cpu and memory are used evenly."""
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources, by default cpu and memory, are used evenly."""
 
 from __future__ import annotations
 
 import functools
 import math
+import operator
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from drachma.accounting import ledger, resourcenames
-from drachma.scheduler.framework import cyclestate, scoring
+from drachma.api import gates
+from drachma.scheduler.framework import cyclestate, resourcescoring, scoring
 from drachma.scheduler.framework.plugin import Scores
-from drachma.scheduler.snapshot import delegation, nodeinfo
+from drachma.scheduler.snapshot import delegation
 
 _NAME: Final = "NodeResourcesBalancedAllocation"
 
@@ -19,29 +21,45 @@ class NodeResourcesBalancedAllocation:
 
     name: Final = _NAME
 
+    def __init__(
+        self,
+        enabled: gates.Gates,
+        *,
+        resources: tuple[resourcescoring.ScoredResource, ...] = resourcescoring.CPU_AND_MEMORY,
+    ) -> None:
+        self._resources: Final = resources
+        self._has_extended: Final = enabled.on(gates.Gate.EXTENDED_RESOURCE)
+
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Score nodes by how much more evenly they are used with the pod. A pod without such requests has no scores."""
-        requested = dict(delegation.demand(cycle.pod, cycle.snapshot).amounts)
-        cpu, memory = requested.get(resourcenames.CPU, 0), requested.get(resourcenames.MEMORY, 0)
-        if not cpu and not memory:
+        demand = delegation.demand(cycle.pod, cycle.snapshot)
+        requests = resourcescoring.requests_of(demand, self._resources, is_defaulted=False)
+        if not any(requests):
             return {}
-        classes = cycle.snapshot.nodes.resources.classes(
-            (_NAME, cpu, memory), functools.partial(_balanced, cpu, memory), among=passing
-        )
-        return {score: same for score, nodes in classes.items() if (same := nodes & passing)}
+        question = resourcescoring.ScoreQuestion(_NAME, self._resources, requests, _score, is_defaulted=False)
+        return resourcescoring.score_nodes(cycle, question, passing=passing, has_devices=self._has_extended)
 
 
-def _balanced(cpu: int, memory: int, info: nodeinfo.NodeInfo) -> int:
+def _score(usages: Sequence[resourcescoring.Usage]) -> int:
     half = scoring.MAX // 2
-    before, after = _balance(info.ledger, cpu=0, memory=0), _balance(info.ledger, cpu=cpu, memory=memory)
+    present = [each for each in usages if each.allocatable]
+    before = _balance(min(each.allocated / each.allocatable, 1.0) for each in present)
+    after = _balance(min(each.requested / each.allocatable, 1.0) for each in present)
     return half + int((half + after - before) / 2)
 
 
-def _balance(account: ledger.Ledger, *, cpu: int, memory: int) -> int:
-    requested, allocatable = account.requested, account.allocatable
-    all_cpu, all_memory = allocatable.get(resourcenames.CPU, 0), allocatable.get(resourcenames.MEMORY, 0)
-    if not all_cpu or not all_memory:
-        return scoring.MAX
-    cpu_share = min((requested.get(resourcenames.CPU, 0) + cpu) / all_cpu, 1.0)
-    memory_share = min((requested.get(resourcenames.MEMORY, 0) + memory) / all_memory, 1.0)
-    return int((1 - math.fabs((cpu_share - memory_share) / 2)) * scoring.MAX)
+def _balance(shares: Iterable[float]) -> int:
+    """Return a score that falls with the standard deviation of the shares in use."""
+    values = list(shares)
+    deviation = 0.0
+    if len(values) == 2:
+        deviation = math.fabs((values[0] - values[1]) / 2)
+    elif len(values) > 2:
+        mean = _sum(values) / len(values)
+        deviation = math.sqrt(_sum((share - mean) * (share - mean) for share in values) / len(values))
+    return int((1 - deviation) * scoring.MAX)
+
+
+def _sum(values: Iterable[float]) -> float:
+    """Return the sum with the rounding of plain additions, as upstream's. Python's own is more exact."""
+    return functools.reduce(operator.add, values, 0.0)

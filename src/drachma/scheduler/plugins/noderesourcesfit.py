@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from drachma.accounting import ledger, requests, resourcenames
 from drachma.api import deviceclass, gates, pod
 from drachma.api import node as nodes
-from drachma.scheduler.framework import cyclestate, hints, plugin, scoring, verdict
+from drachma.scheduler.framework import cyclestate, hints, plugin, resourcescoring, scoring, verdict
 from drachma.scheduler.framework.plugin import Filtered, PreFilterResult, Scores
-from drachma.scheduler.snapshot import Snapshot, assignment, delegation, nodeinfo
+from drachma.scheduler.snapshot import Snapshot, assignment, delegation, nodeinfo, podinfo
 
 _NAME: Final = "NodeResourcesFit"
 _TOO_MANY: Final = "Too many pods"
-
-
-class Strategy(enum.Enum):
-    """Preference of nodes, by upstream's names."""
-
-    LEAST_ALLOCATED = "LeastAllocated"
-    MOST_ALLOCATED = "MostAllocated"
 
 
 class Fit(NamedTuple):
@@ -39,12 +31,13 @@ class Fit(NamedTuple):
 class FitQuestion:
     """Question to a node's ledger. ``delegated`` are resources that devices may provide."""
 
-    __slots__ = ("_amounts", "_delegated", "_scored_cpu", "_scored_memory", "key")
+    __slots__ = ("_amounts", "_delegated", "_scored_cpu", "_scored_memory", "demand", "key")
 
     def __init__(self, demand: ledger.Demand, delegated: frozenset[str] = frozenset()) -> None:
         self._amounts = demand.amounts
         self._delegated = delegated
         self._scored_cpu, self._scored_memory = demand.scored_cpu, demand.scored_memory
+        self.demand = demand
         self.key: Hashable = (_NAME, demand.amounts, demand.scored_cpu, demand.scored_memory, delegated)
         """Key of the question: equal only if every node gives the same answers."""
 
@@ -64,6 +57,7 @@ class FitQuestion:
         return self.ask(info.ledger)
 
     def _least_allocated(self, account: ledger.Ledger) -> int:
+        """Return the score of the default strategy, which nodes give with their fit."""
         all_cpu = account.allocatable.get(resourcenames.CPU, 0)
         all_memory = account.allocatable.get(resourcenames.MEMORY, 0)
         score = 0
@@ -74,6 +68,7 @@ class FitQuestion:
         return score // 2 if all_cpu and all_memory else score
 
 
+_DEFAULT: Final = resourcescoring.Strategy()
 _QUESTION: Final = cyclestate.Key[FitQuestion]("what nodes are asked")
 _SCORES: Final = cyclestate.Key[Scores]("scores of the nodes that fit")
 
@@ -83,7 +78,7 @@ class NodeResourcesFit:
 
     name: Final = _NAME
 
-    def __init__(self, enabled: gates.Gates, *, strategy: Strategy = Strategy.LEAST_ALLOCATED) -> None:
+    def __init__(self, enabled: gates.Gates, *, strategy: resourcescoring.Strategy = _DEFAULT) -> None:
         self._strategy: Final = strategy
         self._has_extended: Final = enabled.on(gates.Gate.EXTENDED_RESOURCE)
 
@@ -113,12 +108,39 @@ class NodeResourcesFit:
         cycle.write(_SCORES, scores)
         return passing, rejections
 
-    def score(self, cycle: cyclestate.CycleState, _passing: int) -> Scores:
-        """Score nodes by the cpu and memory left, more or less being better by strategy."""
-        scores = cycle.read(_SCORES)
-        if self._strategy is Strategy.LEAST_ALLOCATED:
-            return scores
-        return {scoring.MAX - score: nodes for score, nodes in scores.items()}
+    def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
+        """Score nodes by the resources left, more or less being better by strategy."""
+        strategy = self._strategy
+        if strategy == _DEFAULT:
+            return cycle.read(_SCORES)
+        demand = cycle.read(_QUESTION).demand
+        question = resourcescoring.ScoreQuestion(
+            (_NAME, strategy),
+            strategy.resources,
+            resourcescoring.requests_of(demand, strategy.resources, is_defaulted=True),
+            strategy.score,
+            is_defaulted=True,
+        )
+        return resourcescoring.score_nodes(cycle, question, passing=passing, has_devices=self._has_extended)
+
+    def score_placement(self, pods: Sequence[podinfo.PodInfo], nodes: Sequence[nodeinfo.NodeInfo]) -> int:
+        """Score a topology domain by how full it is with the pods, whatever the strategy for single nodes is."""
+        resources = self._strategy.resources
+        of_pods = [resourcescoring.requests_of(info.demand, resources, is_defaulted=True) for info in pods]
+        total = tuple(map(sum, zip(*of_pods, strict=True))) if of_pods else (0,) * len(resources)
+        packed = resourcescoring.Strategy(resourcescoring.StrategyType.MOST_ALLOCATED, resources)
+        question = resourcescoring.ScoreQuestion(None, resources, total, packed.score, is_defaulted=True)
+        of_nodes = list(zip(*(question.usages(info) for info in nodes), strict=True))
+        return packed.score(
+            [
+                resourcescoring.Usage(
+                    amount + sum(each.allocated for each in usages),
+                    sum(each.allocated for each in usages),
+                    sum(each.allocatable for each in usages),
+                )
+                for amount, usages in zip(total, of_nodes, strict=True)
+            ]
+        )
 
     def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
         """Return True if the node has enough left for the pod."""

@@ -310,7 +310,14 @@ def disagreement(gang: Gang, pods: Iterable[pod.Pod]) -> str:
     """Return why pods cannot be scheduled as one PodGroup, in upstream's words, or an empty text."""
     policy = gang.preemption_policy
     whose = "" if policy is None else " as the pod group's preemption policy"
+    scheduler = ""
     for each in pods if gang.priority is not None else ():
+        scheduler = scheduler or each.spec.scheduler_name
+        if each.spec.scheduler_name != scheduler:
+            return (
+                "all pods in a single pod group should have the same .spec.schedulerName set, "
+                f'got: "{each.spec.scheduler_name}" and "{scheduler}"'
+            )
         priority = each.spec.priority or 0
         if priority != gang.priority:
             return (

@@ -25,6 +25,7 @@ from drachma.api import (
     poddisruptionbudget,
     podgroup,
     replicaset,
+    replicationcontroller,
     resourceclaim,
     resourceslice,
     service,
@@ -71,6 +72,11 @@ TABLE: Final[tuple[SnapshotKind, ...]] = (
     ),
     SnapshotKind(
         statefulset.StatefulSet,
+        put=lambda snapshot, new: snapshot.workloads.put_owner(new),
+        remove=lambda snapshot, deleted: snapshot.workloads.remove_owner(deleted),
+    ),
+    SnapshotKind(
+        replicationcontroller.ReplicationController,
         put=lambda snapshot, new: snapshot.workloads.put_owner(new),
         remove=lambda snapshot, deleted: snapshot.workloads.remove_owner(deleted),
     ),

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from drachma.accounting import ledger, resourcenames
 from drachma.api import codec, pod
-from drachma.claims import volumeclaims
+from drachma.claims import podstate, volumeclaims
 from drachma.runtime import cache
 from drachma.scheduler.snapshot import podaffinity
 
@@ -29,6 +29,11 @@ class PodInfo:
         self._affinity: podaffinity.PodAffinity | None = (
             None if podaffinity.is_stated(waiting_pod) else podaffinity.NONE
         )
+
+    @property
+    def scheduler(self) -> str:
+        """Name of the scheduler that places the pod."""
+        return podstate.scheduler_name(self.pod)
 
     @property
     def demand(self) -> ledger.Demand:

@@ -9,21 +9,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from drachma import errors
-from drachma.api import labelselectors, meta, pod, replicaset, service, statefulset
+from drachma.api import labelselectors, meta, pod, replicaset, replicationcontroller, service, statefulset
 from drachma.values import forkmap, labels
 
 _Requirements = tuple[labels.Requirement, ...]
 _Key = tuple[str, str, str]
 """Kind, namespace and name."""
 
-Owner = replicaset.ReplicaSet | statefulset.StatefulSet
+Owner = replicaset.ReplicaSet | replicationcontroller.ReplicationController | statefulset.StatefulSet
 
-_OWNERS: Final = frozenset({"ReplicaSet", "StatefulSet"})
-_OWNER_GROUP: Final = "apps"
+_OWNERS: Final = frozenset({("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"), ("v1", "ReplicationController")})
+"""API versions and kinds of controllers of pods, as references to owners name them."""
 
 
 class Workloads:
-    """Selectors of services, replica sets and stateful sets."""
+    """Selectors of services, replica sets, stateful sets and replication controllers."""
 
     def __init__(self, parent: Workloads | None = None) -> None:
         """With a ``parent`` this is a fork of it."""
@@ -56,8 +56,12 @@ class Workloads:
 
     def put_owner(self, new: Owner) -> None:
         """Add or update a controller of pods. A malformed selector selects no pods."""
+        selector = new.spec.selector
         try:
-            requirements = labelselectors.of(new.spec.selector).requirements
+            if isinstance(selector, Mapping):
+                requirements = labels.Selector.from_labels(selector).requirements
+            else:
+                requirements = labelselectors.of(selector).requirements
         except errors.InvalidValueError:
             requirements = ()
         self._owners[_key(new)] = requirements
@@ -79,8 +83,7 @@ class Workloads:
             requirements = tuple(common.values())
         for owner in metadata.owner_references:
             if owner.controller:
-                group = owner.api_version.partition("/")[0]
-                if owner.kind in _OWNERS and group == _OWNER_GROUP:
+                if (owner.api_version, owner.kind) in _OWNERS:
                     requirements += self._owners.get((owner.kind, metadata.namespace, owner.name), ())
                 break
         return requirements

@@ -3,8 +3,8 @@
 A client names the other user in headers. There are several modes with permissions of their own, which are tried in
 turn: a service account acts as the node it runs on, a user acts as any node, as a service account, or as any other
 user. Each of these is limited to the verb of the request (``impersonate-on:MODE:VERB``). The legacy mode comes last and
-covers everything. The mode that was last allowed to a user is tried first. A refusal is that of the first mode that was
-tried.
+covers everything. The mode that was last allowed to a user is tried first. A refusal has the message of the first
+mode tried.
 """
 
 import re

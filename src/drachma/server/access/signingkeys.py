@@ -1,4 +1,4 @@
-"""Keys of service account tokens: one that signs, and all that are trusted.
+"""Keys of service account tokens: the key that signs, and all trusted keys.
 
 Keys are RSA or elliptic curves, in PEM. A key's id is upstream's: a hash of its public part. Tokens name the key that
 signed them by this id.

@@ -37,6 +37,9 @@ class Hook(NamedTuple):
 
     ``mutate`` returns the new object, or None to leave it as it is. It gets changed objects too with
     ``mutates_updates``.
+
+    ``reads_names`` is False if the hook only copies names and compares them with others in the object. Then
+    ``read_version`` returns a number that changes with everything else that the hook depends on.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Hook(NamedTuple):
     mutate: Callable[[Review], dict[str, Any] | None] | None = None
     validate: Callable[[Review], Verdict] | None = None
     mutates_updates: bool = False
+    reads_names: bool = True
+    read_version: Callable[[], int] | None = None
 
 
 def mutate(hook: Hook, store: Reader, proposal: Proposal) -> None:

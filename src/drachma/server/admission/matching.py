@@ -26,7 +26,7 @@ EXEMPT: Final = frozenset(
         "validatingwebhookconfigurations",
     )
 )
-"""Resources that policies and webhooks cannot guard, so that a policy that locks out all users can be removed."""
+"""Resources outside of policies and webhooks, so that a policy that locks out all users can be removed."""
 
 
 class Place(NamedTuple):

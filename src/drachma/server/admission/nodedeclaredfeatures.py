@@ -11,12 +11,19 @@ from drachma.api import gates as feature
 from drachma.claims import podfeatures
 from drachma.server.admission.proposal import Proposal
 from drachma.server.reads.reader import Reader
+from drachma.server.surface.strategy import Write
 from drachma.store import record
 from drachma.validation import admission
 from drachma.values import quotation
 
 SLICES: Final = frozenset({"resource.k8s.io/resourceslices"})
 _NODES: Final = "nodes"
+_STATUS: Final = "status"
+
+
+def concerns(write: Write) -> bool:
+    """Return True if a change of a pod may depend on the name of its node: the status alone never does."""
+    return write.subresource != _STATUS
 
 
 class NodeDeclaredFeatureValidator:

@@ -118,7 +118,7 @@ class Log:
                     _wake(self._waiters.popleft())
 
     def _write_batch(self, lines: list[_Line]) -> None:
-        """Write lines in one piece. A write that stops in a line ends that line, so that the next one is readable."""
+        """Write lines in one piece. A newline follows an incomplete write, so that the next line is readable."""
         content = memoryview(b"".join(line.content for line in lines))
         position = 0
         try:

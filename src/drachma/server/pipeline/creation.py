@@ -141,8 +141,10 @@ class RepeatableCreation(intent.UniqueIntent, ABC):
         return intent.Imprint(
             intent.circumstances(self, self._options),
             key,
-            *marks,
-            (meta.time_text(write.now),),
+            marks.names,
+            marks.texts,
+            marks.versions,
+            (*marks.times, meta.time_text(write.now)),
             body,
             None,
             write.consultation.draw("uid", lambda: objectmeta.generate_uid(services.rng)),
@@ -213,13 +215,13 @@ class EncodedCreation(RepeatableCreation):
             return None
         try:
             metadata = _decode_names(body).metadata
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
         name, prefix = metadata.name, metadata.generate_name
         if not name and prefix:
             rng = self._services.rng
             name = self.write.consultation.draw("name", lambda: generatedname.draw(prefix, chance=rng))
-        marks = self.write.served.fast_path.mark_name(name) if name else None
+        marks = self.write.served.fast_path.mark_body(name, body, self.write) if name else None
         return None if marks is None else self._imprint(marks, body, get, self._make_specimen)
 
     def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "EncodedCreation":

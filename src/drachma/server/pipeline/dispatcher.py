@@ -7,7 +7,7 @@ refuses a call raises a Status.
 import asyncio
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 from drachma import errors
@@ -175,13 +175,11 @@ class Dispatcher:
                 if not await self._appears(early.key):
                     raise
                 answer = await self._answer_at(call, desks)
-        except (status.StatusError, errors.StoreError) as error:
-            refusal = _refusal(error)
-            for each in finish:
-                each(refusal)
-            if refusal is error:
-                raise
-            raise refusal from error
+        except status.StatusError as error:
+            _finish(finish, error)
+            raise
+        except errors.StoreError as error:
+            raise _finish(finish, _refusal(error)) from error
         except BaseException as error:
             # The audit log also shows calls that were cancelled or failed.
             for each in finish:
@@ -224,11 +222,8 @@ class Dispatcher:
         except (status.StatusError, errors.StoreError) as error:
             if isinstance(error, group.RefusedIntentError):
                 position = error.position
-            refusal = _refusal(error)
-            for finish in finishes:
-                for each in finish:
-                    each(refusal)
-            raise group.RefusedIntentError(refusal.document, position) from error
+            refused_document = _finish([each for finish in finishes for each in finish], _refusal(error)).document
+            raise group.RefusedIntentError(refused_document, position) from error
         answers = [plan.answer(outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
         for finish, answer in zip(finishes, answers, strict=True):
             for each in finish:
@@ -334,6 +329,17 @@ def _operation(call: Call) -> Operation:
     if resource.traits.is_measured:
         return MEASURED[call.verb]
     return OBJECT[call.verb]
+
+
+def _finish(finish: Iterable[Finish], refusal: status.StatusError) -> status.StatusError:
+    """Record a refusal, and return it.
+
+    Callers keep it in no variable: the traceback of an exception refers to their frame, and a frame that refers to the
+    exception would keep the request and its connection alive until the next run of the garbage collector.
+    """
+    for each in finish:
+        each(refusal)
+    return refusal
 
 
 def _failure(error: BaseException) -> status.StatusError:

@@ -32,8 +32,8 @@ class RefusedIntentError(status.StatusError):
 class Group:
     """Combined decisions of intents on the committed state.
 
-    ``changes`` has the change of each object, ``charges`` those of quotas that are not among them, and ``companions``
-    the objects that are written along.
+    ``changes`` has the change of each object, ``charges`` the changes of other quotas, and ``companions`` the
+    objects written with them.
     """
 
     def __init__(self, get: intents.Get, stencils: stencil.Stencils | None = None) -> None:

@@ -112,9 +112,9 @@ Decision: TypeAlias = Make | Replace | Remove | Leave | Stamped
 class Imprint(NamedTuple):
     """Everything that a decision depends on if names are only copied (:mod:`drachma.server.pipeline.stencil`).
 
-    ``names``, ``texts`` and ``versions`` are those of :class:`strategy.Marks`. ``times`` are those in the stored object
-    and the time of the write, which is the last. ``stored`` is the object that the intent changes; a new object has a
-    ``uid`` instead.
+    ``names``, ``texts`` and ``versions`` are those of :class:`strategy.Marks`. ``times`` are those in the marks and in
+    the metadata of the stored object, and the time of the write, which is the last. ``stored`` is the object that the
+    intent changes; a new object has a ``uid`` instead.
     """
 
     circumstances: tuple[object, ...]
@@ -173,7 +173,9 @@ def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object
         write.version,
         write.namespace,
         user.name,
+        user.uid,
         user.groups,
+        *(part for key, values in user.extra.items() for part in (key, tuple(values))),
         write.user_agent,
         options,
     )

@@ -18,12 +18,13 @@ from drachma.server.calls.call import Call
 from drachma.server.decoding import bodies, jsonsyntax, yamlsyntax
 from drachma.server.ownership import apply, fieldmanagers
 from drachma.server.patch import patchdump, patching, strategicerrors
-from drachma.server.pipeline import finalizers, statuschange, update
+from drachma.server.pipeline import finalizers, intent, statuschange, update
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
 from drachma.server.schema import decodeerrors, unknownfields
 from drachma.server.surface.strategy import Subject, Write
+from drachma.store import record
 
 
 def plan(services: Services, call: Call) -> Plan:
@@ -47,13 +48,58 @@ def plan(services: Services, call: Call) -> Plan:
         )
     else:
         change = _Patch(call.body.data, patch_type, write, write_options=write_options, lifts=lifts)
-    return update.make_plan(
-        services, call, update.Update(services, change, write, write_options=write_options, creates=is_apply)
-    )
+    planned_update: update.Update
+    if (
+        patch_type == mediatypes.MERGE_PATCH
+        and write.subresource == "status"
+        and write.served.fast_path.repeats_patches
+    ):
+        planned_update = MergedStatusPatch(services, change, write, body=call.body.data, write_options=write_options)
+    else:
+        planned_update = update.Update(services, change, write, write_options=write_options, creates=is_apply)
+    return update.make_plan(services, call, planned_update)
 
 
 def _merge_patch(body: bytes, write: Write, options: options.WriteOptions) -> update.Change:
     return _Patch(body, mediatypes.STRATEGIC_MERGE_PATCH, write, write_options=options)
+
+
+class MergedStatusPatch(update.Update):
+    """Intent to change the status of an object by a merge patch in a form that other intents may have too."""
+
+    def __init__(
+        self,
+        services: Services,
+        change: update.Change,
+        write: Write,
+        *,
+        body: bytes,
+        write_options: options.WriteOptions,
+    ) -> None:
+        super().__init__(services, change, write, write_options=write_options)
+        self._body = body
+
+    def imprint(self, get: intent.Get) -> intent.Imprint | None:
+        write = self.write
+        existing = None if self.is_dry_run else get(record.Key(write.resource.key, write.namespace, write.name))
+        if existing is None or not existing.data:
+            return None
+        marks = write.served.fast_path.mark_patch(self._body, write)
+        if marks is None:
+            return None
+        return update.make_imprint(
+            self,
+            existing,
+            marks,
+            self._body,
+            services=self._services,
+            options=self._options,
+            make_specimen=self._make_specimen,
+        )
+
+    def _make_specimen(self, write: Write, body: bytes, _stored: record.Record | None) -> "MergedStatusPatch":
+        change = _Patch(body, mediatypes.MERGE_PATCH, write, write_options=self._options)
+        return MergedStatusPatch(self._services, change, write, body=body, write_options=self._options)
 
 
 class _Patch:

@@ -93,6 +93,15 @@ WRITES: Final = STORES - {Operation.BIND, Operation.FINALIZERS}
 _ALL: Final[frozenset[str]] = frozenset()
 
 
+COPIES_NAMES: Final = None
+"""Declaration of a step that copies names and checks their form, and does nothing else with them."""
+
+
+def read_names(_write: Write) -> bool:
+    """Declare a step that reads the names in every object."""
+    return True
+
+
 class Step(NamedTuple):
     """One step of a write.
 
@@ -100,8 +109,10 @@ class Step(NamedTuple):
     ``needs_cluster`` reads other objects, and is left out where the cluster is not known.
 
     ``reads_names`` returns True if the result of a write may depend on the names and uids in its object, apart from
-    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`). ``read_version`` returns
-    the version of other objects that the result depends on, apart from the namespace.
+    their form, in other ways than by copying them (:mod:`drachma.server.pipeline.stencil`). A step that says nothing
+    is taken to read them, so that forgetting it costs speed and never makes a decision wrong; one that only copies
+    them says :data:`COPIES_NAMES`. ``read_version`` returns the version of other objects that the result depends on,
+    apart from the namespace.
     """
 
     name: str
@@ -109,7 +120,7 @@ class Step(NamedTuple):
     on: frozenset[Operation] = WRITES
     of: frozenset[str] = _ALL
     needs_cluster: bool = False
-    reads_names: Callable[[Write], bool] | None = None
+    reads_names: Callable[[Write], bool] | None = read_names
     read_version: Callable[[], int] | None = None
 
 

@@ -24,7 +24,8 @@ def check(proposal: Proposal) -> None:
         raise other_uid(uid, write, current=existing.uid)
     version = objectmeta.version(metadata)
     if not version:
-        if proposal.strategy.updates_unconditionally(write):
+        # An object that the same commit creates has no version yet.
+        if proposal.strategy.updates_unconditionally(write) or existing.revision == 0:
             return
         at, detail = METADATA.child("resourceVersion"), "must be specified for an update"
         causes = [fielderror.invalid(at, 0, detail)]

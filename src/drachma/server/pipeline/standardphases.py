@@ -2,8 +2,8 @@
 
 import functools
 import random
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypedDict
 
 from drachma.api import gates as feature
 from drachma.server.access import authorization
@@ -35,6 +35,7 @@ from drachma.server.admission.podsecurity import plugin as podsecurity
 from drachma.server.admission.proposal import Proposal
 from drachma.server.pipeline import fieldowners, identity, preconditions
 from drachma.server.pipeline.phases import (
+    COPIES_NAMES,
     STORES,
     Auditor,
     Operation,
@@ -42,6 +43,7 @@ from drachma.server.pipeline.phases import (
     Phases,
     RemovalStep,
     Step,
+    read_names,
 )
 from drachma.server.reads.reader import Reader
 from drachma.server.surface import verbs
@@ -105,19 +107,19 @@ def make(
 
 
 _IDENTITY: Final = (
-    Step("namespace", identity.place),
-    Step("name", identity.check_name, on=_NAMED),
-    Step("owner references", identity.merge_owners),
-    Step("preconditions", preconditions.check, on=_PRECONDITIONED),
-    Step("absence", preconditions.check_absence, on=_UPSERT),
-    Step("nothing there", identity.drop_version, on=_UPSERT),
-    Step("system fields", identity.reset, on=_NEW),
+    Step("namespace", identity.place, reads_names=COPIES_NAMES),
+    Step("name", identity.check_name, on=_NAMED, reads_names=COPIES_NAMES),
+    Step("owner references", identity.merge_owners, reads_names=COPIES_NAMES),
+    Step("preconditions", preconditions.check, on=_PRECONDITIONED, reads_names=COPIES_NAMES),
+    Step("absence", preconditions.check_absence, on=_UPSERT, reads_names=COPIES_NAMES),
+    Step("nothing there", identity.drop_version, on=_UPSERT, reads_names=COPIES_NAMES),
+    Step("system fields", identity.reset, on=_NEW, reads_names=COPIES_NAMES),
 )
 
 _OWNERSHIP: Final = (
-    Step("readable managed fields", fieldowners.drop_unreadable),
-    Step("owner of all", fieldowners.own_created, on=_NEW),
-    Step("owner of changes", fieldowners.own_updated, on=_PRECONDITIONED),
+    Step("readable managed fields", fieldowners.drop_unreadable, reads_names=COPIES_NAMES),
+    Step("owner of all", fieldowners.own_created, on=_NEW, reads_names=COPIES_NAMES),
+    Step("owner of changes", fieldowners.own_updated, on=_PRECONDITIONED, reads_names=COPIES_NAMES),
 )
 
 
@@ -156,7 +158,7 @@ class _Admission:
         store, pods = self._store, podspecs.PODS
         lifecycle, priorities = namespacelifecycle.NamespaceLifecycle(store), self._priorities
         storage_classes = newobjects.DefaultStorageClass(store)
-        yield Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True)
+        yield Step("NamespaceLifecycle", lifecycle.admit, on=_NEW, needs_cluster=True, reads_names=COPIES_NAMES)
         yield RemovalStep("NamespaceLifecycle", lifecycle.admit_removal, of=namespacelifecycle.KINDS)
         yield Step(
             "LimitRanger",
@@ -166,7 +168,7 @@ class _Admission:
             needs_cluster=True,
             reads_names=self._limits.has_ranges,
         )
-        yield Step("default account", serviceaccount.name_account, on=_NEW, of=pods)
+        yield Step("default account", serviceaccount.name_account, on=_NEW, of=pods, reads_names=COPIES_NAMES)
         yield Step(
             pluginnames.ACCOUNTS,
             self._accounts.admit,
@@ -174,6 +176,7 @@ class _Admission:
             of=pods,
             needs_cluster=True,
             read_version=self._accounts.read_version,
+            reads_names=COPIES_NAMES,
         )
         kinds = noderestriction.KINDS
         yield Step(
@@ -181,10 +184,18 @@ class _Admission:
         )
         yield RemovalStep("NodeRestriction", self._restriction.admit_removal, of=noderestriction.KINDS)
         version = priorities.read_version
-        yield Step("Priority", priorities.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
+        yield Step(
+            "Priority",
+            priorities.admit,
+            on=_NEW,
+            of=pods,
+            needs_cluster=True,
+            read_version=version,
+            reads_names=COPIES_NAMES,
+        )
         yield Step("Priority", priorities.admit_group, on=_NEW, of=priority.ALL_GROUPS, needs_cluster=True)
-        yield Step("Priority", priorities.admit_update, on=_UPDATE, of=pods)
-        yield Step("DefaultTolerationSeconds", newobjects.add_tolerations, on=_WHOLE, of=pods)
+        yield Step("Priority", priorities.admit_update, on=_UPDATE, of=pods, reads_names=COPIES_NAMES)
+        yield Step("DefaultTolerationSeconds", newobjects.add_tolerations, on=_WHOLE, of=pods, reads_names=COPIES_NAMES)
         yield Step(pluginnames.NODE_TAINTS, newobjects.add_not_ready_taint, on=_NEW, of=newobjects.NODES)
         claims = newobjects.VOLUME_CLAIMS
         yield Step("DefaultStorageClass", storage_classes.admit, on=_NEW, of=claims, needs_cluster=True)
@@ -193,7 +204,15 @@ class _Admission:
             yield Step("PodGroupProtection", newobjects.add_group_finalizer, on=_NEW, of=priority.POD_GROUPS)
         runtimes = self._runtime_classes
         version = runtimes.read_version
-        yield Step("RuntimeClass", runtimes.admit, on=_NEW, of=pods, needs_cluster=True, read_version=version)
+        yield Step(
+            "RuntimeClass",
+            runtimes.admit,
+            on=_NEW,
+            of=pods,
+            needs_cluster=True,
+            read_version=version,
+            reads_names=COPIES_NAMES,
+        )
 
     def mutate_by_extensions(self) -> Iterator[Step | RemovalStep]:
         """Yield the steps of hooks, policies and webhooks that change an object."""
@@ -201,7 +220,7 @@ class _Admission:
             if hook.mutate is not None:
                 operations = _WHOLE if hook.mutates_updates else _NEW
                 mutate = functools.partial(hooks.mutate, hook, self._store)
-                yield Step(hook.name, mutate, on=operations, of=hook.of, reads_names=_read_names)
+                yield Step(hook.name, mutate, on=operations, of=hook.of, **_name_facts(hook))
         mutations = self._mutations
         yield Step("MutationChain", mutations.admit, on=STORES, needs_cluster=True, reads_names=mutations.concerns)
         yield RemovalStep("MutatingAdmissionWebhook", self._mutating_webhooks.admit_removal)
@@ -212,7 +231,14 @@ class _Admission:
             "LimitRanger", limits.validate, on=_RESIZING, of=pods, needs_cluster=True, reads_names=limits.has_ranges
         )
         yield Step("LimitRanger", limits.validate, on=_WHOLE, of=limitranger.VOLUME_CLAIMS, needs_cluster=True)
-        yield Step(pluginnames.ACCOUNTS, self._accounts.validate, on=_NEW, of=pods, needs_cluster=True)
+        yield Step(
+            pluginnames.ACCOUNTS,
+            self._accounts.validate,
+            on=_NEW,
+            of=pods,
+            needs_cluster=True,
+            reads_names=COPIES_NAMES,
+        )
 
     def check_priority_classes(self) -> Iterator[Step | RemovalStep]:
         classes = priority.CLASSES
@@ -220,14 +246,21 @@ class _Admission:
         yield RemovalStep("Priority", self._priorities.validate_removal, of=classes)
 
     def check_runtime_classes(self) -> Iterator[Step]:
-        yield Step("RuntimeClass", self._runtime_classes.validate, on=_NEW, of=podspecs.PODS, needs_cluster=True)
+        yield Step(
+            "RuntimeClass",
+            self._runtime_classes.validate,
+            on=_NEW,
+            of=podspecs.PODS,
+            needs_cluster=True,
+            reads_names=COPIES_NAMES,
+        )
 
     def check_extensions(self) -> Iterator[Step | RemovalStep]:
         """Yield the steps of hooks, policies and webhooks that only refuse an object."""
         for hook in self._functions:
             if hook.validate is not None:
                 validate = functools.partial(hooks.validate, hook, self._store)
-                yield Step(hook.name, validate, of=hook.of, reads_names=_read_names)
+                yield Step(hook.name, validate, of=hook.of, **_name_facts(hook))
         policies, webhooks = self._policies, self._webhooks
         yield Step(
             "ValidatingAdmissionPolicy",
@@ -256,8 +289,14 @@ class _Admission:
             newobjects.add_tolerations(proposal)
 
 
-def _read_names(_write: Write) -> bool:
-    return True
+class _NameFacts(TypedDict):
+    reads_names: Callable[[Write], bool] | None
+    read_version: Callable[[], int] | None
+
+
+def _name_facts(hook: hooks.Hook) -> _NameFacts:
+    """Return what the step of a hook says about names in objects."""
+    return {"reads_names": read_names if hook.reads_names else COPIES_NAMES, "read_version": hook.read_version}
 
 
 def _check_roles(store: Reader, authoriser: authorization.Authoriser) -> Iterator[Step]:
@@ -265,22 +304,22 @@ def _check_roles(store: Reader, authoriser: authorization.Authoriser) -> Iterato
     escalations = escalation.Escalation(store, authoriser)
     yield Step("escalation", escalations.admit_role, on=_WHOLE, of=escalation.ROLES)
     yield Step("escalation", escalations.admit_binding, on=_WHOLE, of=escalation.BINDINGS)
-    yield Step("times of owners", fieldowners.keep_times, on=_CHANGES)
+    yield Step("times of owners", fieldowners.keep_times, on=_CHANGES, reads_names=COPIES_NAMES)
 
 
 def _prepare(new_identity: identity.NewIdentity) -> tuple[Step, ...]:
     return (
-        Step("generated name", new_identity.name, on=_CREATE),
-        Step("uid and time", new_identity.identify, on=_NEW),
-        Step("carry over", identity.carry_over, on=_CHANGES),
+        Step("generated name", new_identity.name, on=_CREATE, reads_names=COPIES_NAMES),
+        Step("uid and time", new_identity.identify, on=_NEW, reads_names=COPIES_NAMES),
+        Step("carry over", identity.carry_over, on=_CHANGES, reads_names=COPIES_NAMES),
     )
 
 
 def _validate(parameters: parameteraccess.ParameterAccess) -> tuple[Step, ...]:
     return (
-        Step("kind", _create, on=_NEW),
-        Step("kind", _update, on=_UPDATE),
-        Step("kind", _update_status, on=_STATUS),
+        Step("kind", _create, on=_NEW, reads_names=COPIES_NAMES),
+        Step("kind", _update, on=_UPDATE, reads_names=COPIES_NAMES),
+        Step("kind", _update_status, on=_STATUS, reads_names=COPIES_NAMES),
         Step("leave to read parameters", parameters.check_policy, on=_WHOLE, of=parameteraccess.POLICIES),
         Step("leave to read parameters", parameters.check_binding, on=_WHOLE, of=parameteraccess.BINDINGS),
     )
@@ -322,7 +361,9 @@ def _require_create(authoriser: authorization.Authoriser, proposal: Proposal) ->
 
 def _check_pod_security(security: podsecurity.PodSecurity) -> Iterator[Step]:
     workloads, namespaces = podsecurity.WORKLOADS, podsecurity.NAMESPACES
-    yield Step(pluginnames.POD_SECURITY, security.validate_pod, of=podspecs.PODS, needs_cluster=True)
+    yield Step(
+        pluginnames.POD_SECURITY, security.validate_pod, of=podspecs.PODS, needs_cluster=True, reads_names=COPIES_NAMES
+    )
     yield Step(pluginnames.POD_SECURITY, security.validate_workload, on=_WHOLE, of=workloads, needs_cluster=True)
     yield Step(pluginnames.POD_SECURITY, security.validate_namespace, on=_WHOLE, of=namespaces, needs_cluster=True)
 
@@ -340,7 +381,14 @@ def _check_node_features(features: nodedeclaredfeatures.NodeDeclaredFeatureValid
     slices = nodedeclaredfeatures.SLICES
     yield Step("NodeDeclaredFeatureValidator", features.validate, on=_WHOLE, of=slices, needs_cluster=True)
     pods = podspecs.PODS
-    yield Step("NodeDeclaredFeatureValidator", features.validate_pod, on=_UPDATE | _STATUS, of=pods, needs_cluster=True)
+    yield Step(
+        "NodeDeclaredFeatureValidator",
+        features.validate_pod,
+        on=_UPDATE | _STATUS,
+        of=pods,
+        needs_cluster=True,
+        reads_names=nodedeclaredfeatures.concerns,
+    )
 
 
 def _charge(quotas: resourcequota.ResourceQuota, ranges: serviceranges.ServiceRanges) -> tuple[Step, ...]:

@@ -201,23 +201,18 @@ def _make_imprint(
         return None
     if not change.fields and base.resource_version != str(existing.revision):
         return None
-    fast_path = write.served.fast_path
-    status_marks, stored_marks = fast_path.mark_status(change.status), fast_path.mark_stored(existing.value)
-    if status_marks is None or stored_marks is None:
+    marks = write.served.fast_path.mark_status(change.status)
+    if marks is None:
         return None
-    return intent.Imprint(
-        (*intent.circumstances(change_intent, options), change.finalizers, change.fields),
-        key,
-        (*stored_marks.names, *status_marks.names),
-        (*stored_marks.texts, *status_marks.texts),
-        stored_marks.versions,
-        intent.times(write, existing),
-        codec.encode_part(change.status),
+    return update.make_imprint(
+        change_intent,
         existing,
-        existing.uid,
-        lambda each: services.phases.reads_names(Operation.STATUS, each),
-        lambda each: services.phases.read_versions(Operation.STATUS, each),
-        specimen,
+        marks,
+        codec.encode_part(change.status),
+        facts=(change.finalizers, change.fields),
+        services=services,
+        options=options,
+        make_specimen=specimen,
     )
 
 

@@ -35,7 +35,7 @@ from drachma.store import record
 MOST: Final = 64
 """Circumstances (kind, operation, user, namespace, order of times) that stencils are kept for."""
 
-MOST_SHAPES: Final = 4
+MOST_SHAPES: Final = 8
 """Stencils for the same circumstances."""
 
 LARGEST: Final = 16 * 1024
@@ -48,10 +48,13 @@ _MISSES: Final = 6
 """Intents without a stencil before the first stencil is made, and before each further one."""
 
 _PATIENCE: Final = 64
+"""Consecutive intents of a kind without a stencil before a pause, in which no stencil is looked for."""
+
 _PAUSE: Final = 512
+"""Intents in a pause."""
+
 _ATTEMPTS: Final = 16
-"""Intents of a kind without a stencil in a row, after which so many are decided without looking for one, and intents
-for which stencils are looked for before the next pause."""
+"""Consecutive intents without a stencil after a pause, before the next one."""
 
 _SALT: Final = secrets.randbelow(10**9)
 """Part of all placeholders, so that no client can send one."""
@@ -244,10 +247,14 @@ class Stamping:
         return decision or intent.decide(self._get)
 
     def _stamp(self, intent: intents.Intent, imprint: intents.Imprint) -> intents.Stamped | None:
-        circumstances = imprint.circumstances
-        if len(imprint.times) > 1:
-            ranks = sorted(set(imprint.times))
-            circumstances = (*circumstances, *map(ranks.index, imprint.times))
+        times = imprint.times
+        # The values of all imprints of a stencil have the same places.
+        sizes = len(imprint.names), len(imprint.texts), len(imprint.versions)
+        if len(times) > 1:
+            ranks = sorted(set(times))
+            circumstances = (*imprint.circumstances, *sizes, *map(ranks.index, times))
+        else:
+            circumstances = (*imprint.circumstances, *sizes)
         if circumstances in self._shapes:
             shapes = self._shapes[circumstances]
         else:

@@ -18,7 +18,7 @@ from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services, check_name
 from drachma.server.presentation import negotiation
-from drachma.server.surface.strategy import Subject, Write
+from drachma.server.surface.strategy import Marks, Subject, Write
 from drachma.store import record
 
 Change: TypeAlias = Callable[[Mapping[str, Any] | None], Subject]
@@ -86,6 +86,41 @@ class Update(intent.UniqueIntent):
             self._services, self._change(None), self.write, write_options=self._options, operation=Operation.UPSERT
         )
         return new.decide(get)
+
+
+def make_imprint(
+    update_intent: intent.Intent,
+    existing: record.Record,
+    marks: Marks,
+    body: bytes,
+    *,
+    facts: tuple[object, ...] = (),
+    services: Services,
+    options: options.WriteOptions,
+    make_specimen: Callable[[Write, bytes, record.Record | None], intent.Intent],
+) -> intent.Imprint | None:
+    """Return the imprint of a change of the status, or None if it has no other intents like it.
+
+    ``marks`` are those in the request; ``facts`` are its other circumstances.
+    """
+    write = update_intent.write
+    stored_marks = write.served.fast_path.mark_stored(existing.value)
+    if stored_marks is None:
+        return None
+    return intent.Imprint(
+        (*intent.circumstances(update_intent, options), *facts),
+        existing.key,
+        (*stored_marks.names, *marks.names),
+        (*stored_marks.texts, *marks.texts),
+        (*stored_marks.versions, *marks.versions),
+        (*stored_marks.times, *marks.times, *intent.times(write, existing)),
+        body,
+        existing,
+        existing.uid,
+        lambda each: services.phases.reads_names(Operation.STATUS, each),
+        lambda each: services.phases.read_versions(Operation.STATUS, each),
+        make_specimen,
+    )
 
 
 def replace(

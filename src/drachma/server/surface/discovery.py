@@ -66,7 +66,7 @@ def api_versions(*, server_address: str) -> Document:
 def group_list(catalog: resources.Catalog, extensions: Iterable[AggregatedVersion] = ()) -> Document:
     """Return ``/apis``: all groups but the core group."""
     groups = {each.name: _group(each) for each in _groups_in_order(catalog)}
-    for name, versions in _by_group(extensions).items():
+    for name, versions in _group_versions(extensions).items():
         groups[name] = _with_extensions(groups.get(name), name, versions)
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(groups.values())}
 
@@ -75,13 +75,13 @@ def group(catalog: resources.Catalog, name: str, extensions: Iterable[Aggregated
     """Return ``/apis/{group}``, or None if there is no such group."""
     api_group = catalog.group(name)
     content = _group(api_group) if api_group and name else None
-    versions = _by_group(extensions).get(name)
+    versions = _group_versions(extensions).get(name)
     if versions:
         content = _with_extensions(content, name, versions)
     return None if content is None else {"kind": "APIGroup", "apiVersion": "v1", **content}
 
 
-def _by_group(extensions: Iterable[AggregatedVersion]) -> dict[str, list[AggregatedVersion]]:
+def _group_versions(extensions: Iterable[AggregatedVersion]) -> dict[str, list[AggregatedVersion]]:
     by_group: dict[str, list[AggregatedVersion]] = {}
     for each in extensions:
         by_group.setdefault(each.group, []).append(each)
@@ -117,7 +117,7 @@ def aggregated(catalog: resources.Catalog, extensions: Iterable[AggregatedVersio
     """Return ``/apis`` in the aggregated form."""
     content = _aggregated(catalog, _groups_in_order(catalog))
     items: dict[str, Document] = {each["metadata"]["name"]: each for each in content["items"]}
-    for name, versions in _by_group(extensions).items():
+    for name, versions in _group_versions(extensions).items():
         item = items.setdefault(name, {"metadata": {"name": name}, "versions": []})
         served = {each["version"] for each in item["versions"]}
         item["versions"] += [_extension_version(each) for each in versions if each.version not in served]

@@ -178,12 +178,14 @@ class Marks(NamedTuple):
     """Values of an object that tell it from others of its shape, and that its kind only copies.
 
     ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``. ``versions`` are values of
-    fields called resourceVersion.
+    fields called resourceVersion. ``times`` are times in whole seconds UTC, other than those in the metadata; rules may
+    compare them.
     """
 
     names: tuple[str, ...]
     texts: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
 
 
 class FastPath:
@@ -222,8 +224,19 @@ class FastPath:
     repeats_bodies = False
     """True if new objects from clients may differ in their names only, as pods of one template."""
 
+    repeats_patches = False
+    """True if merge patches of the status may differ in marks only."""
+
     def mark_name(self, name: str) -> Marks | None:
         """Return the marks of a new object that a client sends, which is its name."""
+        return None
+
+    def mark_body(self, name: str, body: bytes, write: Write) -> Marks | None:
+        """Return the marks of a new object in the JSON that a client sends; its name is the first."""
+        return self.mark_name(name)
+
+    def mark_patch(self, body: bytes, write: Write) -> Marks | None:
+        """Return the marks of a merge patch of the status."""
         return None
 
     def mark_object(self, new: Any) -> Marks | None:

@@ -128,6 +128,7 @@ class Application:
         self._bodies = bodies.Bodies(self._limits.bodies, clock=time.monotonic)
         self._lanes = lanes.Lanes()
         added = additions or Additions()
+        self.service_ranges: Final = added.service_ranges
         environment = Environment(
             gates=gates,
             service_ranges=added.service_ranges,

@@ -32,6 +32,9 @@ _ANSWER_SECONDS: Final = 5.0
 _DOCUMENT_BYTES: Final = 32 * 1024 * 1024
 """Limits of document requests: concurrent nodes, time for each, and bytes of each."""
 
+_OVERHEAD_BYTES: Final = 1 << 20
+"""Bytes of an answer that are neither its head nor its body: sizes of chunks and trailers."""
+
 _BROKEN: Final = (
     OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError, httptools.HttpParserError
 )  # fmt: skip
@@ -53,6 +56,9 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _SECRET: Final = (b"authorization", b"impersonate-", b"cookie", b"origin", b"x-remote-")
 """Headers by which clients identify themselves to this server; nodes do not get them."""
+
+_CROSS_ORIGIN: Final = b"access-control-allow-"
+"""Headers by which a pod or node would open the API server's origin to web pages; clients do not get them."""
 
 _PATH_CHARACTERS: Final = "/$&+,:;=@"
 """Characters of a path that need no encoding, as in Go."""
@@ -176,17 +182,29 @@ class _Answer:
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
         self.is_complete = False
+        self._has_headers = False
+        self._overhead = 0
         self._parser = httptools.HttpResponseParser(self)
         self._parser.feed_data(head)
 
     def feed(self, data: bytes) -> None:
+        """Parse bytes after the head. Raises ValueError if too many of them are not of the body."""
+        self._overhead += len(data)
         self._parser.feed_data(data)
+        if self._overhead > _OVERHEAD_BYTES:
+            raise ValueError(f"more than {_OVERHEAD_BYTES} bytes around the body")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if name.lower() not in _HOP_BY_HOP:
-            self.headers.append((name.lower(), value))
+        # Headers after the head are trailers, which are not passed on.
+        name = name.lower()
+        if not (self._has_headers or name in _HOP_BY_HOP or name.startswith(_CROSS_ORIGIN)):
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._has_headers = True
 
     def on_body(self, data: bytes) -> None:
+        self._overhead -= len(data)
         self.body += data
 
     def on_message_complete(self) -> None:
@@ -205,7 +223,7 @@ class _Answer:
                 if not data:
                     return
                 self.feed(data)
-            except (OSError, httptools.HttpParserError):
+            except (OSError, ValueError, httptools.HttpParserError):
                 return
 
 

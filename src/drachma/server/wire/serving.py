@@ -185,7 +185,6 @@ class Connection(httpconnection.HttpConnection):
 
     def _hand_over(self) -> None:
         """Mark the connection as one that no longer carries HTTP."""
-        self.guard.allow_pauses()
         if self.exchange is not None:
             self.exchange.is_disconnected = True
 

@@ -1,9 +1,9 @@
 """The autoscaler as a component: plans, asks its provider for nodes, and removes nodes.
 
 Each round takes the cluster from the informers, with nodes on their way as if they were ready, and plans for the pods
-that the scheduler reports as unschedulable. Once a planned node is ready, it is nominated for its pods, so that no
-other pods take their place. Nodes of groups that were not needed for a while, and whose pods fit elsewhere, are
-cordoned, drained with respect to disruption budgets, and returned, one after the other.
+that the scheduler reports as unschedulable, and for capacity buffers. Once a planned node is ready, it is nominated for
+its pods, so that no other pods take their place. Nodes of groups that were not needed for a while, and whose pods fit
+elsewhere, are cordoned, drained with respect to disruption budgets, and returned, one after the other.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from drachma.runtime import Surroundings, events
 from drachma.scheduler import Settings as SchedulerSettings
 from drachma.simulate import nodegroup, shrinkage, simulation
 from drachma.simulate.autoscaler import groupledger, readiness
+from drachma.simulate.autoscaler.capacitybuffers import CapacityBuffers
 from drachma.simulate.autoscaler.provider import Provider, ProviderError
 from drachma.simulate.autoscaler.provisioningrequests import ProvisioningRequests
 from drachma.simulate.clusterstate import KINDS, ClusterState
@@ -72,6 +73,7 @@ class Autoscaler:
         self._provider: Final = provider
         self._settings: Final = settings or Settings()
         self._requests: Final = ProvisioningRequests(surroundings)
+        self._buffers: Final = CapacityBuffers(surroundings)
         self._ledger: Final = groupledger.GroupLedger(self._settings.pauses)
         self._planned: dict[str, str] = {}
         self._last_events: dict[str, str] = {}
@@ -106,9 +108,10 @@ class Autoscaler:
             _log.warning("node %s of group %s %s", late.name, late.group, problem)
         await self._nominate(state, ready)
         await self._provision(state, now)
-        await self._grow(state, now)
+        placeholders = await self._buffers.placeholders()
+        await self._grow(state, placeholders, now)
         if self._settings.shrinks:
-            await self._shrink(state, existing, now)
+            await self._shrink(ClusterState.of([*state.objects, *placeholders]), existing, now)
 
     # Requests for nodes
 
@@ -184,17 +187,18 @@ class Autoscaler:
         created = member.metadata.creation_timestamp
         return 0.0 if created is None else (self._clock.utc() - created).total_seconds()
 
-    async def _grow(self, state: ClusterState, now: float) -> None:
+    async def _grow(self, state: ClusterState, placeholders: Sequence[pod.Pod], now: float) -> None:
         unschedulable = [each for each in state.all(pod.Pod) if _is_unschedulable(each)]
         uids = {each.metadata.uid for each in unschedulable}
         self._last_events = {uid: text for uid, text in self._last_events.items() if uid in uids}
-        if not unschedulable and all(group.min == 0 for group in self._groups.values()):
+        if not unschedulable and not placeholders and all(group.min == 0 for group in self._groups.values()):
             return
-        cluster = self._cluster_with(state, unschedulable)
+        cluster = self._cluster_with(state, [*unschedulable, *placeholders])
         plan = Planner(
             cluster, tuple(self._groups.values()), objective=self._settings.objective, maxima=self._maxima(cluster, now)
         ).plan()
         await self._carry_out(plan, unschedulable, now)
+        await self._buffers.report(plan.pending)
 
     def _maxima(self, cluster: Simulation, now: float) -> dict[str, int]:
         """Return the maximum of each group: paused groups may not grow, and none by more than the limit of a round."""

@@ -35,6 +35,10 @@ class Provider(Protocol):
         """Remove an empty node. Raises ProviderError."""
 
 
+_SCHEME: Final = "drachma://"
+"""Beginning of the ``providerID`` of a simulated node, by which cluster-autoscaler knows it."""
+
+
 class SimulatedProvider:
     """Creates Nodes and their slices from the template of their group, and deletes them."""
 
@@ -51,6 +55,7 @@ class SimulatedProvider:
                 for each in slices:
                     await self._client.create_document(type(each), codec.encode(each))
                 document = codec.encode(node)
+                document["spec"] = {"providerID": f"{_SCHEME}{name}", **document.get("spec", {})}
                 await self._client.create_document(nodes.Node, document)
                 status = patches.merge({"status": document.get("status", {})})
                 await self._client.patch(nodes.Node, name, patch=status, subresource="status")

@@ -49,11 +49,11 @@ def find(snapshot: Snapshot, goal: Goal, *, driver: str = "") -> list[Whole]:
     return [
         whole
         for info in sorted(snapshot.nodes, key=lambda info: info.name)
-        for whole in _of_node(snapshot, info, goal, driver)
+        for whole in _node_wholes(snapshot, info, goal, driver)
     ]
 
 
-def _of_node(snapshot: Snapshot, info: nodeinfo.NodeInfo, goal: Goal, driver: str) -> Iterator[Whole]:
+def _node_wholes(snapshot: Snapshot, info: nodeinfo.NodeInfo, goal: Goal, driver: str) -> Iterator[Whole]:
     blocks = [
         (block, sum(1 << place for place, owner in enumerate(block.owners) if owner.node_name == info.name))
         for block in snapshot.devices.view(info).blocks

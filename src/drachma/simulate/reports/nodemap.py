@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from drachma.simulate import nodeusage
 from drachma.simulate.reports.drawing import Drawing
 from drachma.simulate.reports.utilisation import Condition, Utilisation
+from drachma.values import naturalorder
 
 _MARGIN: Final = 20
 _LABELS: Final = 150
@@ -19,7 +19,6 @@ _MOST_LARGE: Final = 1_000
 _SHADES: Final = ("#e5e7eb", "#bfdbfe", "#93c5fd", "#3b82f6", "#1e3a8a")
 _WORDS: Final = ("none in use", "up to a third", "up to two thirds", "more", "all in use")
 _DARK: Final = "#6b7280"
-_NUMBER: Final = re.compile(r"(\d+)")
 
 
 class _Tile(NamedTuple):
@@ -50,7 +49,7 @@ def draw(picture: Drawing, utilisation: Utilisation, *, y: float) -> float:
         x += 150
     y += 26
     by_driver: dict[str, list[_Tile]] = {}
-    for usage in sorted(utilisation.nodes, key=lambda each: _natural(each.node)):
+    for usage in sorted(utilisation.nodes, key=lambda each: naturalorder.key(each.node)):
         for driver, tile in _tiles(utilisation, usage).items():
             by_driver.setdefault(driver, []).append(tile)
     for driver, tiles in sorted(by_driver.items()):
@@ -86,9 +85,3 @@ def _draw_driver(picture: Drawing, driver: str, tiles: Sequence[_Tile], y: float
             picture.rectangle(x, y, width=step - 2, height=step - 2, fill=_SHADES[tile.shade], hint=tile.hint)
         y += step
     return y + 28
-
-
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    """Return a sort key by which node-2 comes before node-10."""
-    parts = _NUMBER.split(name)
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts if part)

@@ -18,6 +18,7 @@ from drachma.allocator import view as views
 from drachma.claims import identity
 from drachma.scheduler.snapshot import Snapshot
 from drachma.simulate import nodeusage
+from drachma.values import naturalorder
 
 
 class Condition(enum.StrEnum):
@@ -89,7 +90,7 @@ class Utilisation(NamedTuple):
 
 def measure(snapshot: Snapshot) -> Utilisation:
     """Return the utilisation of a cluster. Raises AllocationError for a slice whose node selector does not compile."""
-    infos = sorted(snapshot.nodes, key=lambda info: info.name)
+    infos = sorted(snapshot.nodes, key=lambda info: naturalorder.key(info.name))
     nodes = tuple(nodeusage.of(snapshot, info) for info in infos)
     pools: dict[tuple[str, identity.PoolID], PoolUse] = {}
     for info in infos:
@@ -102,7 +103,7 @@ def measure(snapshot: Snapshot) -> Utilisation:
                 more = tuple(each for each in use.devices if each.name not in names)
                 pools[key] = use if earlier is None else earlier._replace(devices=(*earlier.devices, *more))
     by_node: dict[str, tuple[PoolUse, ...]] = {}
-    for node, pool_id in sorted(pools):
+    for node, pool_id in sorted(pools, key=lambda each: (naturalorder.key(each[0]), each[1])):
         by_node[node] = (*by_node.get(node, ()), pools[node, pool_id])
     return Utilisation(nodes, by_node)
 

@@ -38,7 +38,7 @@ _RECENT: Final = 200
 _FEWEST_RECENT: Final = 10
 """Number of recent pods below which a rate is not known, and no later arrivals are expected."""
 _MOST_WEIGHT: Final = 20.0
-"""Number of pods that one that still runs may stand for."""
+"""Most pods that one pod, still running, represents in the sample of running times."""
 _MOST_EXPECTED: Final = 300
 """Limit for later arrivals in one future."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from drachma.api import meta, pod
+from drachma.scheduler.snapshot import gangs
 from drachma.simulate.timeline.events import Arrival, JobShape
 
 
@@ -56,11 +57,17 @@ class JobRun:
 
     def make_pod(self, index: int) -> pod.Pod:
         """Return one of the pods, as its controller would create it now."""
-        name = f"{self.arrival.name}-{index}"
+        # A pod that was evicted may still terminate when its replacement is created.
+        name = f"{self.arrival.name}-{index}" + (f"-{self.attempts}" if self.attempts else "")
+        labels, annotations = self.shape.labels, {}
+        if self.shape.is_gang:
+            labels = {**labels, gangs.LABEL: self.arrival.name}
+            annotations = {gangs.SIZE: str(self.shape.count)}
         metadata = meta.ObjectMeta(
             name=name,
             namespace=self.shape.namespace,
-            labels=self.shape.labels,
-            uid=f"{self.shape.namespace}/{name}/{self.attempts}",
+            labels=labels,
+            annotations=annotations,
+            uid=f"{self.shape.namespace}/{name}",
         )
         return pod.Pod(metadata=metadata, spec=self.shape.spec)

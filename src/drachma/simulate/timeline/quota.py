@@ -113,6 +113,18 @@ class Quota:
         unreserved = transitions.unreserve(evicted, reason="Pending", message="The workload was evicted", now=time)
         self._state.submit(unreserved, time)
 
+    def reclaim(self, job: JobRun, ended: int) -> None:
+        """Release the quota of pods that have ended, of a job with pods that have not."""
+        holder = self._state.admitter.snapshot.holders.get(job.key)
+        if holder is None:
+            return
+        reclaimable = (workload.ReclaimablePod(name=podsetinfo.DEFAULT_POD_SET, count=ended),)
+        current = self._state.workloads[job.key]
+        smaller = structs.replace(current, status=structs.replace(current.status, reclaimable_pods=reclaimable))
+        self._state.workloads[job.key] = smaller
+        self._state.admitter.hold(smaller)
+        self._to_retry.add(holder.cluster_queue)
+
     def finish(self, key: str) -> None:
         """Release the quota of a job or workload that has ended."""
         self._release(key)

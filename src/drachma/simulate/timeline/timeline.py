@@ -1,24 +1,32 @@
 """Timeline: the loop that moves a cluster from event to event in virtual time.
 
-At each moment, pods end, nodes return, jobs arrive and the cluster changes, in this order. Then queues admit jobs and
-the scheduler places pods until nothing changes any more. A pod that is preempted, or whose node fails, is created again
-and starts from the beginning. Equal events and an equal seed give an equal history.
+At each moment, pods end, nodes return, jobs arrive and the cluster changes, in this order. After the end of each pod,
+and after all arrivals of a moment, the scheduler places pods and queues admit jobs until nothing changes any more. Then
+the next evicted pod leaves its node. A pod that is preempted, or whose node fails, is created again and starts from the
+beginning. Equal events and an equal seed give an equal history.
 """
 
 from __future__ import annotations
 
 import collections
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import structs
 
 from drachma import errors
 from drachma.accounting import ledger, resourcenames
 from drachma.api import devices as deviceapi
 from drachma.api import devicetaintrule, meta, node, pod, resourceslice
-from drachma.scheduler.snapshot import nodeclass, podinfo
+from drachma.claims import reservation, wellknown
+from drachma.runtime import cache
+from drachma.scheduler.cycle import units
+from drachma.scheduler.snapshot import kinds, nodeclass, podinfo
+from drachma.scheduler.snapshot.changes import Action, Change, Resource
 from drachma.simulate import nodeusage
-from drachma.simulate.simulation import Placement, Simulation, Waiting
+from drachma.simulate.simulation import Placement, Refusal, Simulation
 from drachma.simulate.timeline.events import (
     Arrival,
     ClusterChange,
@@ -32,7 +40,7 @@ from drachma.simulate.timeline.jobrun import JobRun, RunningPod
 from drachma.simulate.timeline.measures import DEVICES, EvictionRecord, Measures
 from drachma.simulate.timeline.quota import Quota
 from drachma.simulate.timeline.scaling import Scaling
-from drachma.simulate.timeline.waitingline import WaitingLine
+from drachma.simulate.timeline.waitingline import WaitingLine, WaitingPod, gang_of
 
 _MOST_ROUNDS: Final = 200
 """Rounds of admission and scheduling at one moment. More than that is a loop of evictions."""
@@ -41,6 +49,17 @@ _TYPICAL_SHAPES: Final = 5
 """Number of the most frequent shapes that fragmentation is measured with."""
 _MOST_NODES: Final = 400
 """Number of nodes that fragmentation is measured on; of larger clusters, evenly chosen ones."""
+
+_BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""Time of day at the beginning, for fields of pods of which only the order matters."""
+
+_PREEMPTED: Final = pod.PodCondition(
+    type=wellknown.DISRUPTION_TARGET, status="True", reason=wellknown.PREEMPTION_BY_SCHEDULER
+)
+"""Condition of pods that the scheduler evicts."""
+
+_FOLLOWED: Final = frozenset(row.kind for row in kinds.TABLE)
+"""Kinds whose changes can help waiting pods."""
 
 _FAULT: Final = "drachma.dev/fault"
 """Key of the taint of failed devices."""
@@ -80,14 +99,14 @@ class Timeline:
         """Workloads of pods that were there before, by the key of the pod."""
         self.quota: Final = quota
         self._observer: Final = observer
-        self.line: Final = WaitingLine()
+        self.line: Final = WaitingLine(cluster, now=lambda: self.now)
         self._running: Final[dict[str, RunningPod]] = {}
         self._priorities: Final[dict[int, int]] = {}
         """Number of running pods by priority."""
         self._agenda: Final[list[tuple[float, int, RunningPod | ClusterChange]]] = []
         self._number = 0
-        self._released: set[str] | None = None
-        """Nodes that pods left since the last pass; None if anything may have changed."""
+        self._terminating: Final[collections.deque[RunningPod]] = collections.deque()
+        """Evicted pods that are on their nodes still."""
         self._amounts: Final[dict[JobShape, dict[str, int]]] = {}
         self.shape_counts: Final[collections.Counter[JobShape]] = collections.Counter()
         self._count_capacity()
@@ -115,15 +134,18 @@ class Timeline:
                 return True
             time = min(stream.head.time if stream.head is not None else float("inf"), self._next_time())
             if until is not None and time > until:
+                self._retry(until)
                 self._advance(until)
                 return False
             if time < self.now and stream.head is not None:
                 raise errors.InvalidValueError(
                     f"{title(stream.head)}: its time {time:g} is before {self.now:g}, the time of an earlier event"
                 )
+            self._retry(time)
             self._advance(time)
             while self._agenda and self._agenda[0][0] <= time:
-                self._follow_agenda()
+                if self._follow_agenda():
+                    self._settle()
             while (event := stream.head) is not None and event.time <= time:
                 if event.time < time:
                     raise errors.InvalidValueError(
@@ -157,13 +179,23 @@ class Timeline:
         self._number += 1
         heapq.heappush(self._agenda, (time, self._number, item))
 
-    def _follow_agenda(self) -> None:
+    def _follow_agenda(self) -> bool:
+        """Do what is planned next. Return False if it has become void."""
         _, _, item = heapq.heappop(self._agenda)
-        if isinstance(item, RunningPod):
-            if self._running.get(item.pod.metadata.uid) is item:
-                self._complete(item)
-        else:
+        if not isinstance(item, RunningPod):
             self._change(item)
+            return True
+        if self._running.get(item.pod.metadata.uid) is not item:
+            return False
+        self._complete(item)
+        return True
+
+    def _retry(self, until: float) -> None:
+        """Let the scheduler try pods again that have waited for long without a change."""
+        while (time := self.line.next_time()) is not None and time < until:
+            self._advance(max(time, self.now))
+            self._place_all()
+            self.line.skip(until)
 
     @property
     def agenda(self) -> list[tuple[float, RunningPod | ClusterChange]]:
@@ -188,7 +220,7 @@ class Timeline:
                 self._running[each.pod.metadata.uid] = each
                 self._priorities[job.shape.priority] = self._priorities.get(job.shape.priority, 0) + 1
         for key in waiting:
-            self.line.append(self.jobs[key])
+            self.line.add(self.jobs[key], self.jobs[key].waiting)
         for time, item in agenda:
             self._plan(time, item)
 
@@ -238,7 +270,7 @@ class Timeline:
         self.shape_counts[job.shape] += 1
         self.measures.count_arrival(job)
         if not job.shape.queue:
-            self.line.append(job)
+            self.line.add(job, job.waiting)
         elif self.quota is None:
             job.reason = f"there is no local queue {job.shape.queue}"
         else:
@@ -255,13 +287,12 @@ class Timeline:
             for uid in list(info.ledger.bookings):
                 running_pod = self._running.get(uid)
                 if running_pod is not None:
-                    self._evict(running_pod, reason=outage.reason)
+                    self._lose(running_pod, reason=outage.reason)
             self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
             self._count_node(info.ledger.allocatable, slices, -1)
             self.changed_objects.update(dict.fromkeys(map(identity_of, (info.node, *slices))))
             if self.scaling is not None:
                 self.scaling.forget_node(name)
-        self._released = None
         self._count_groups()
         if outage.until is not None and returning:
             self._plan(outage.until, ClusterChange(outage.until, applied=tuple(returning)))
@@ -282,7 +313,7 @@ class Timeline:
                 for user in claim.status.reserved_for:
                     running = self._running.get(str(user.uid))
                     if running is not None:
-                        self._evict(running, reason="device failure")
+                        self._lose(running, reason="device failure")
         self._change(ClusterChange(self.now, applied=tuple(rules)))
         if fault.until is not None and rules:
             self._plan(fault.until, ClusterChange(fault.until, removed=tuple(rules)))
@@ -317,7 +348,7 @@ class Timeline:
         self.changed_objects.update({identity_of(each): each for each in change.applied})
         if self.quota is not None:
             self.quota.change(change.applied, change.removed, self.now)
-        self._released = None
+        self._report(change)
         machines = [each for each in change.applied if isinstance(each, node.Node)]
         if are_new and machines:
             for machine in machines:
@@ -334,77 +365,79 @@ class Timeline:
     # Pods
 
     def _settle(self) -> None:
-        """Admit jobs and place pods until nothing changes."""
-        for _ in range(_MOST_ROUNDS):
-            has_changed = self._admit()
-            if self._place_all():
-                has_changed = True
-            if not has_changed or self.quota is None:
+        """Place pods and admit jobs until nothing changes, and let evicted pods leave their nodes one by one."""
+        rounds = 0
+        while True:
+            has_evicted = self._place_all()
+            admission = self._admit()
+            rounds += has_evicted or admission is None
+            if rounds > _MOST_ROUNDS:
+                self.endless.append(self.now)
                 return
-        self.endless.append(self.now)
+            if admission is not False:
+                continue
+            if not self._terminating:
+                return
+            self._terminate(self._terminating.popleft())
 
-    def _admit(self) -> bool:
+    def _admit(self) -> bool | None:
+        """Admit jobs and create their pods. Return True if some were admitted, None if some lost their quota."""
         if self.quota is None:
             return False
         decisions = self.quota.admit(self.now)
+        for key, reason in decisions.reasons.items():
+            if key in self.jobs:
+                self.jobs[key].reason = reason
         for eviction in decisions.evictions:
             victim, preemptor = self.jobs.get(eviction.victim), self.jobs.get(eviction.preemptor)
             if victim is not None:
                 self._stop(victim, by=preemptor, reason=eviction.reason, setting=eviction.setting)
                 self.quota.requeue(victim, self.now)
         for key, shape in decisions.admitted.items():
-            job = self.jobs[key]
-            job.shape = shape
-            self.line.append(job)
-        for key, reason in decisions.reasons.items():
-            if key in self.jobs:
-                self.jobs[key].reason = reason
-        return bool(decisions.evictions or decisions.admitted)
+            self.jobs[key].shape = shape
+        for job, indexes in _creations([self.jobs[key] for key in decisions.admitted]):
+            self.line.add(job, indexes)
+            if not job.shape.is_gang or job.waiting[-1] in indexes:
+                self._place_all()
+        return None if decisions.evictions else bool(decisions.admitted)
 
     def _place_all(self) -> bool:
-        """Place pods of the line. Return True if a pod was evicted for another."""
-        released, self._released = self._released, set()
-        self.line.open(self.cluster.snapshot, released)
-        has_evicted = False
-        while (job := self.line.head()) is not None:
-            placed = self._place(job)
-            if placed is None:
-                self.line.pop()
-                continue
-            if self._preempt(job, placed):
-                has_evicted = True
-                continue
-            job.reason = placed.reason
-            self.line.refuse()
-        return has_evicted
+        """Try pods of the line while there are any to try. Return True if pods were evicted for others."""
+        victims: dict[str, RunningPod] = {}
+        while pods := self.line.next():
+            job = pods[0].job
+            gang = gang_of(job, [each.pod for each in pods]) if job.shape.is_gang else None
+            outcome = self.cluster.attempt([self._with_start(each.pod) for each in pods], gang)
+            if isinstance(outcome, Refusal):
+                self._relieve(job, outcome, victims)
+            else:
+                self._place(pods, outcome)
+        # The scheduler decides about all pods before the first eviction is written.
+        for each in victims.values():
+            self._evict(each, is_preempted=True)
+        return bool(victims)
 
-    def _place(self, job: JobRun) -> Waiting | None:
-        """Place the waiting pods of a job. Return the first that fits nowhere, or None."""
-        placed: list[RunningPod] = []
-        while job.waiting:
-            index = job.waiting[0]
-            outcome = self.cluster.place(job.make_pod(index))
-            if isinstance(outcome, Waiting):
-                if job.shape.is_gang:
-                    for each in reversed(placed):
-                        self._leave(each)
-                        job.waiting.insert(0, each.index)
-                        self.measures.waiting_pods += 1
-                self._drop_claims(outcome)
-                return outcome
-            job.waiting.pop(0)
+    def _with_start(self, waiting_pod: pod.Pod) -> pod.Pod:
+        """Return a pod as it is if it starts now. Of equally important pods, preemption evicts the youngest."""
+        start = _BEGINNING + timedelta(seconds=self.now)
+        return structs.replace(waiting_pod, status=structs.replace(waiting_pod.status, start_time=start))
+
+    def _place(self, pods: Sequence[WaitingPod], placements: Sequence[Placement]) -> None:
+        """Start pods on the nodes that they got."""
+        job = pods[0].job
+        indexes = {each.pod.metadata.uid: each.number for each in pods}
+        for placement in placements:
+            index = indexes[placement.pod.metadata.uid]
+            job.waiting.remove(index)
             self.measures.waiting_pods -= 1
-            placed.append(self._start(job, index, outcome))
-            if not job.shape.is_gang:
-                self._begin(placed[-1])
-        if job.shape.is_gang:
-            for each in placed:
-                self._begin(each)
-        if job.started is None:
+            self._begin(self._start(job, index, placement))
+        self.line.place(each.pod for each in placements)
+        for placement in placements:
+            self.line.wake(Change(Resource.ASSIGNED_POD, Action.ADD, None, placement.pod))
+        if job.started is None and not job.waiting:
             job.started = self.now
             self.measures.count_start(job)
             self._watched.discard(job.key)
-        return None
 
     def _begin(self, running_pod: RunningPod) -> None:
         self._observe("start", running_pod.job, running_pod.node)
@@ -423,32 +456,15 @@ class Timeline:
         self.measures.count_pod(running_pod, self._amounts_of(job.shape), 1)
         return running_pod
 
-    def _leave(self, running_pod: RunningPod) -> None:
-        """Remove a pod from its node."""
+    def _complete(self, running_pod: RunningPod) -> None:
+        """End a pod at its time."""
         job = running_pod.job
-        self.cluster.end(running_pod.pod)
         del self._running[running_pod.pod.metadata.uid]
         del job.running[running_pod.index]
-        priority = job.shape.priority
-        self._priorities[priority] -= 1
-        if not self._priorities[priority]:
-            del self._priorities[priority]
-        self.measures.count_pod(running_pod, self._amounts_of(job.shape), -1)
-        if self._released is not None:
-            self._released.add(running_pod.node)
-        if running_pod.devices:
-            # Devices may be reachable from other nodes.
-            self._released = None
-
-    def _drop_claims(self, waiting_pod: Waiting) -> None:
-        """Remove the claims that were created for a pod that fits nowhere. Its next attempt creates them again."""
-        if waiting_pod.pod.spec.resource_claims:
-            self.cluster.end(waiting_pod.pod)
-
-    def _complete(self, running_pod: RunningPod) -> None:
-        job = running_pod.job
-        self._leave(running_pod)
         self._observe("end", job, running_pod.node)
+        self._leave(running_pod)
+        if self.quota is not None and job.arrival.shape.queue and not job.has_ended:
+            self.quota.reclaim(job, job.shape.count - len(job.waiting) - len(job.running))
         if job.has_ended:
             del self.jobs[job.key]
             self.measures.count_end(job)
@@ -458,40 +474,103 @@ class Timeline:
             if workload and self.quota is not None and workload not in self._workloads.values():
                 self.quota.finish(workload)
 
-    def _preempt(self, job: JobRun, waiting_pod: Waiting) -> bool:
-        """Evict less important pods for a job, if the scheduler would. Return True if it did."""
-        if waiting_pod.unfit is None or all(priority >= job.shape.priority for priority in self._priorities):
-            return False
-        result = self.cluster.post_filter(waiting_pod.unfit)
-        victims = [victim for remedy in result.remedies for victim in remedy.victims]
-        evicted_pods = [self._running[each.metadata.uid] for each in victims if each.metadata.uid in self._running]
-        for each in evicted_pods:
-            self._evict(each, by=job, reason="preemption by priority")
-        return bool(evicted_pods)
+    def _leave(self, running_pod: RunningPod) -> None:
+        """Remove a pod from its node, and then its claims. Each may help pods that wait."""
+        bound = running_pod.pod
+        priority = running_pod.job.shape.priority
+        self._priorities[priority] -= 1
+        if not self._priorities[priority]:
+            del self._priorities[priority]
+        self.measures.count_pod(running_pod, self._amounts_of(running_pod.job.shape), -1)
+        self.cluster.snapshot.remove_pod(bound.metadata.uid)
+        self.line.wake(Change(Resource.ASSIGNED_POD, Action.DELETE, bound, None))
+        if not bound.spec.resource_claims:
+            return
+        self._place_all()
+        for before, after in list(self.cluster.release_claims(bound)):
+            if after is None:
+                self.line.wake(Change(Resource.RESOURCE_CLAIM, Action.DELETE, before, None))
+            else:
+                claim = None if reservation.frees_devices(before, after) else cache.key_of(after)
+                self.line.wake(Change(Resource.RESOURCE_CLAIM, Action.UPDATE, before, after), claim=claim)
 
-    def _evict(self, running_pod: RunningPod, *, reason: str, by: JobRun | None = None) -> None:
-        """End a pod before its time. Its controller creates it again."""
+    # Evictions
+
+    def _relieve(self, job: JobRun, refusal: Refusal, victims: dict[str, RunningPod]) -> None:
+        """Put back pods that fit nowhere, and add to the victims those that the scheduler evicts for them."""
+        relief = units.Relief("")
+        # Without less important pods there are no evictions, but nominations after earlier ones may end.
+        if any(priority < job.shape.priority for priority in self._priorities) or self.line.is_nominated(refusal):
+            relief = self.cluster.relieve(refusal)
+        has_victims = False
+        for victim in (victim for remedy in relief.remedies for victim in remedy.victims):
+            has_victims = True
+            running_pod = self._running.get(victim.metadata.uid)
+            if running_pod is not None and victim.metadata.uid not in victims:
+                victims[victim.metadata.uid] = running_pod
+                self._record_eviction([running_pod], job, "preemption by priority", index=running_pod.index)
+        if relief.nodes is not None and refusal.unit is not None:
+            for member in refusal.unit.members:
+                self.line.nominate(member, relief.nodes.get(member.uid, ""))
+        rejectors = refusal.rejectors or frozenset(self.cluster.hints())
+        self.line.refuse(refusal, rejectors, is_final=not has_victims)
+
+    def _evict(self, running_pod: RunningPod, *, is_preempted: bool = False) -> None:
+        """Let a pod terminate, perhaps because the scheduler evicts it. It leaves its node when all else is at rest."""
+        bound = running_pod.pod
+        del self._running[bound.metadata.uid]
+        metadata = structs.replace(bound.metadata, deletion_timestamp=_BEGINNING)
+        spec = structs.replace(bound.spec, node_name=running_pod.node)
+        status = structs.replace(bound.status, conditions=(_PREEMPTED,)) if is_preempted else bound.status
+        self.cluster.snapshot.add_pod(structs.replace(bound, metadata=metadata, spec=spec, status=status))
+        self._terminating.append(running_pod)
+        self._observe("evict", running_pod.job, running_pod.node)
+
+    def _terminate(self, running_pod: RunningPod) -> None:
+        """Remove an evicted pod from its node. Its controller creates it again, unless its job was stopped."""
         job = running_pod.job
-        self._record_eviction([running_pod], by, reason, index=running_pod.index)
         self._leave(running_pod)
+        if job.running.get(running_pod.index) is running_pod:
+            self._place_all()
+            self._recreate(running_pod)
+
+    def _recreate(self, running_pod: RunningPod) -> None:
+        job = running_pod.job
+        del job.running[running_pod.index]
         job.attempts += 1
-        if not job.waiting:
-            self.line.append(job)
         job.waiting.append(running_pod.index)
         self.measures.waiting_pods += 1
-        self._observe("evict", job, running_pod.node)
+        self.line.add(job, [running_pod.index])
+
+    def _lose(self, running_pod: RunningPod, *, reason: str) -> None:
+        """End a pod whose node or device fails. Its controller creates it again."""
+        self._record_eviction([running_pod], None, reason, index=running_pod.index)
+        del self._running[running_pod.pod.metadata.uid]
+        self._observe("evict", running_pod.job, running_pod.node)
+        self._leave(running_pod)
+        self._recreate(running_pod)
 
     def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:
-        """End all pods of a job that lost its quota. It waits for quota again."""
+        """Evict all pods of a job that lost its quota. It waits for quota again."""
         self._record_eviction(list(job.running.values()), by, reason, setting, job=job)
         self.line.remove(job)
         for each in list(job.running.values()):
-            self._leave(each)
+            if each.pod.metadata.uid in self._running:
+                self._evict(each)
+            del job.running[each.index]
             job.waiting.append(each.index)
             self.measures.waiting_pods += 1
         job.waiting.sort()
         job.attempts += 1
-        self._observe("evict", job, "")
+
+    def _report(self, change: ClusterChange) -> None:
+        """Try the pods again that a change of the cluster can help."""
+        for each in change.applied:
+            for news in kinds.row(type(each)).changes(None, each) if type(each) in _FOLLOWED else ():
+                self.line.wake(news)
+        for each in change.removed:
+            for news in kinds.row(type(each)).changes(each, None) if type(each) in _FOLLOWED else ():
+                self.line.wake(news)
 
     def _record_eviction(
         self,
@@ -593,6 +672,16 @@ def title(event: Event) -> str:
 def identity_of(each: meta.Object) -> Identity:
     """Return kind, namespace and name of an object."""
     return type(each).__name__, each.metadata.namespace or "", str(each.metadata.name)
+
+
+def _creations(jobs: Iterable[JobRun]) -> Iterator[tuple[JobRun, list[int]]]:
+    """Yield the pods that the controllers of jobs create at the same time: one of each job, then two, then four."""
+    remainders = [(job, list(job.waiting)) for job in jobs]
+    size = 1
+    while remainders:
+        yield from ((job, indexes[:size]) for job, indexes in remainders)
+        remainders = [(job, indexes[size:]) for job, indexes in remainders if len(indexes) > size]
+        size *= 2
 
 
 def _fault_rule(slice_: resourceslice.ResourceSlice, device: str, number: int) -> devicetaintrule.DeviceTaintRule:

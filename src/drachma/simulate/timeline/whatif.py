@@ -41,7 +41,7 @@ class Difference(NamedTuple):
 def compare(
     cluster: ClusterNow, applied: Sequence[meta.Object], *, removed_nodes: Sequence[str] = (), seed: int = 0
 ) -> Difference:
-    """Return the difference that objects make that are added or replaced, and nodes that are removed.
+    """Return the effect of added and replaced objects and of removed nodes.
 
     A node that the change makes unschedulable is drained.
     """

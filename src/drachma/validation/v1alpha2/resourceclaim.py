@@ -72,7 +72,7 @@ def _reservations(claim: resourceclaim.ResourceClaim, before: resourceclaim.Reso
 
 
 def _check_spelling(data: resourceclaim.StructuredResourceHandle, at: Path) -> Errors:
-    """Check that results have the spelling of the KEP or that of 1.30."""
+    """Check that results are spelled as in the KEP or as in Kubernetes 1.30."""
     spellings = {"namedResourcesWithAttributes": data.named_resources_with_attributes, "results": data.results}
     yield from models.check_at_most_one([name for name, value in spellings.items() if value], at)
 

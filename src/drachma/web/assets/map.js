@@ -26,6 +26,7 @@ const LABEL = 58; // pixels of a device from which it has its name
 const COUNTERS = 1.6; // height of the bar that shows how far the counters of a device are drawn
 const EDGE = 52; // room for the buttons
 const MOST_LEGEND = 12;
+const MOST_PIXELS = 16e6; // of the picture of all tiles from far
 
 const tiles = new Map();
 let cells = []; // { tile, device, x, y, w, h, colour, isDim, isPart }
@@ -41,6 +42,11 @@ let world = { w: 1, h: 1 };
 let isFitted = true;
 let chosen = -1;
 let isQueued = false;
+const picture = document.createElement("canvas"); // of all tiles from far
+const pixelValues = new Map();
+let pixels = null; // content of the picture
+let painting = 0; // number of times that colours were computed
+let pictured = ""; // scale and painting that the picture shows
 
 // Data
 
@@ -230,6 +236,7 @@ function readColours() {
   const get = (name) => style.getPropertyValue(`--${name}`).trim();
   colours = { surface: get("raised"), line: get("line"), strong: get("strong"), text: get("text"), dim: get("dim"), canvas: get("canvas"), accent: get("accent"), bad: get("unhealthy"), good: get("good") };
   for (const state of STATES) colours[state] = get(state);
+  pixelValues.clear();
 }
 
 function paint() {
@@ -248,6 +255,7 @@ function paint() {
     cell.isDim = (Boolean(search) && !textOf(cell).includes(search)) || (Boolean(state) && STATES[cell.device[STATE]] !== state);
   }
   for (const tile of order) tile.bands = bandsOf(tile);
+  painting += 1;
   showLegend(ranked);
   draw();
 }
@@ -355,18 +363,13 @@ function frame() {
   const bottom = top + height / scale;
   const size = view.scale * UNIT;
   const hasNames = view.scale * HEAD > 8;
-  context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
-  const visible = [];
-  for (const tile of order) {
-    if (tile.x > right || tile.x + tile.w < left || tile.y > bottom || tile.y + tile.h < top) continue;
-    visible.push(tile);
+  const visible = order.filter((tile) => tile.x <= right && tile.x + tile.w >= left && tile.y <= bottom && tile.y + tile.h >= top);
+  if (size < FAR) {
+    const factor = scale / takePicture(ratio);
+    context.drawImage(picture, -left * scale, -top * scale, picture.width * factor, picture.height * factor);
   }
-  context.fillStyle = colours.canvas;
-  for (const tile of visible) context.fillRect(tile.x, tile.y, tile.w, tile.h);
-  if (size < FAR) drawBands(visible);
-  else drawCells(visible, size > 9);
-  context.fillStyle = colours.bad;
-  for (const tile of visible) if (!tile.r && tile.k) context.fillRect(tile.x, tile.y, tile.w, Math.max(1.5, 1.5 / view.scale));
+  context.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
+  if (size >= FAR) drawTiles(visible, size);
   if (size > 9) drawMarks(visible);
   if (size > 9) drawCounters(visible);
   if (hasNames) drawNames(visible, scale);
@@ -390,24 +393,63 @@ function showPlace(visible) {
   if (where.textContent !== text) where.textContent = text;
 }
 
-// From far, a tile is a stack of its colours: fewer shapes, and the use of a node can be read at a glance.
-function drawBands(visible) {
-  const batches = new Map();
-  for (const tile of visible) {
-    let y = tile.y + tile.h;
-    for (const [key, share] of tile.bands) {
-      const h = tile.h * share;
-      y -= h;
-      if (!batches.has(key)) batches.set(key, []);
-      batches.get(key).push(tile.x, y, tile.w, h);
-    }
+// From far, all tiles are painted into a picture when their colours change, and a frame only draws the picture: a tile is
+// a stack of its colours, so that the use of a node can be read at a glance. Returns the scale of the picture.
+function takePicture(ratio) {
+  const scale = Math.min((FAR / UNIT) * ratio, Math.sqrt(MOST_PIXELS / (world.w * world.h)));
+  const key = `${scale} ${painting}`;
+  if (pictured === key) return scale;
+  pictured = key;
+  const width = Math.ceil(world.w * scale);
+  const height = Math.ceil(world.h * scale);
+  if (pixels?.width !== width || pixels.height !== height) pixels = new ImageData(width, height);
+  const values = new Uint32Array(pixels.data.buffer);
+  values.fill(pixelOf(colours.surface));
+  for (const tile of order) paintTile(tile, values, width, scale);
+  picture.width = width;
+  picture.height = height;
+  picture.getContext("2d").putImageData(pixels, 0, 0);
+  return scale;
+}
+
+function paintTile(tile, values, width, scale) {
+  const left = Math.round(tile.x * scale);
+  const right = Math.min(Math.max(Math.round((tile.x + tile.w) * scale), left + 1), width);
+  let top = Math.round(tile.y * scale);
+  const bottom = Math.max(Math.round((tile.y + tile.h) * scale), top + 1);
+  const total = bottom - top;
+  const fill = (rows, value) => {
+    for (const end = Math.min(top + rows, bottom); top < end; top += 1) values.fill(value, top * width + left, top * width + right);
+  };
+  if (!tile.r && tile.k) fill(Math.max(1, Math.round(1.5 * scale)), pixelOf(colours.bad));
+  // The rarest colour first, with a row at least.
+  for (let place = tile.bands.length - 1; place > 0; place -= 1) {
+    const [key, share] = tile.bands[place];
+    fill(Math.max(1, Math.round(share * total)), pixelOf(key));
   }
-  for (const [key, boxes] of batches) {
-    context.globalAlpha = key.endsWith("!") ? 0.15 : 1;
-    context.fillStyle = key.replace("!", "");
-    for (let place = 0; place < boxes.length; place += 4) context.fillRect(boxes[place], boxes[place + 1], boxes[place + 2], boxes[place + 3]);
+  fill(total, pixelOf(tile.bands.length ? tile.bands[0][0] : colours.canvas));
+}
+
+// The value of a colour as a pixel; one with an exclamation mark is dim.
+function pixelOf(key) {
+  let value = pixelValues.get(key);
+  if (value === undefined) {
+    const number = parseInt(key.slice(1, 7), 16);
+    const under = parseInt(colours.canvas.slice(1, 7), 16);
+    const share = key.endsWith("!") ? 0.15 : 1;
+    const part = (shift) => Math.round(((number >> shift) & 255) * share + ((under >> shift) & 255) * (1 - share));
+    value = ((255 << 24) | (part(0) << 16) | (part(8) << 8) | part(16)) >>> 0;
+    pixelValues.set(key, value);
   }
-  context.globalAlpha = 1;
+  return value;
+}
+
+function drawTiles(visible, size) {
+  context.fillStyle = colours.canvas;
+  for (const tile of visible) context.fillRect(tile.x, tile.y, tile.w, tile.h);
+  drawCells(visible, size > 9);
+  context.fillStyle = colours.bad;
+  for (const tile of visible) if (!tile.r && tile.k) context.fillRect(tile.x, tile.y, tile.w, Math.max(1.5, 1.5 / view.scale));
 }
 
 function drawCells(visible, isNear) {

@@ -8,6 +8,7 @@ from urllib import parse
 from starlette.responses import Response
 
 from drachma import errors
+from drachma.allocator.explanation import report
 from drachma.api import resourceclaim
 from drachma.claims import identity
 from drachma.runtime.cache import Key
@@ -41,6 +42,8 @@ async def show_list(page: Page) -> Response:
     query = page.query("q", "namespace", "state", "class", "page")
     search = query.text("q", most=300).lower()
     namespace, device_class = query.text("namespace"), query.text("class")
+    if namespace:
+        await page.view.enter_namespace(namespace, resourceclaim.ResourceClaim)
     state = query.choice("state", [each.value for each in ClaimState])
     model = page.view.model
     listed = [
@@ -72,6 +75,7 @@ async def show(page: Page) -> Response:
     """Return the page of one claim."""
     page.query()
     key = pods.key_of(page)
+    await page.view.enter_namespace(key.namespace, resourceclaim.ResourceClaim)
     claim = page.view.model.claim(key)
     row = page.view.model.claims.get(key)
     if claim is None or row is None:
@@ -152,13 +156,14 @@ async def explain(page: Page) -> Response:
     key = pods.key_of(page)
     if key not in page.view.model.claims:
         raise errors.ObjectNotFoundError({"message": f"claim {key}: does not exist, or you may not read it"})
-    context: dict[str, Any] = {"refusal": "", "trees": [], "unexplained": 0}
+    context: dict[str, Any] = {"refusal": "", "trees": [], "unexplained": 0, "does_fit": False}
     try:
         answer = await page.view.workshop.explain_claim(key)
     except errors.ForbiddenError as error:
         context["refusal"] = str(error)
         answer = None
     if answer is not None:
+        context["does_fit"] = any(each.explanation.outcome is report.Outcome.FITS for each in answer.surveyed.groups)
         context["unexplained"] = len(answer.surveyed.unexplained)
         context["trees"] = [
             (explanationtree.device_branch(each.explanation, each.others), fixes)

@@ -21,11 +21,13 @@ from drachma.web.rows import PodRow, PodStatus
 async def show_list(page: Page) -> Response:
     """Return the pods that match the filters in the address."""
     query = page.query("q", "namespace", "status", "node", "class", "queue", "page")
-    model = page.view.model
     search = query.text("q", most=300).lower()
     namespace, node, queue = query.text("namespace"), query.text("node"), query.text("queue")
+    if namespace:
+        await page.view.enter_namespace(namespace, pod.Pod)
     status = query.choice("status", [each.value for each in PodStatus])
     device_class = query.text("class")
+    model = page.view.model
     listed = [
         row
         for row in model.pods.values()
@@ -83,6 +85,7 @@ async def show(page: Page) -> Response:
     """Return the page of one pod."""
     page.query()
     key = key_of(page)
+    await page.view.enter_namespace(key.namespace, pod.Pod)
     subject = page.view.find(pod.Pod, key)
     row = page.view.model.pods.get(key)
     if subject is None or row is None:

@@ -76,6 +76,7 @@ async def show_workload(page: Page) -> Response:
     """Return the page of one workload, with the reason why it waits."""
     page.query()
     key = pods.key_of(page)
+    await page.view.enter_namespace(key.namespace, resources.WORKLOADS)
     workload = page.view.model.workloads.get(key)
     if workload is None:
         raise errors.ObjectNotFoundError({"message": f"workload {key}: does not exist, or you may not read it"})

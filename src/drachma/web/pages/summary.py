@@ -31,7 +31,6 @@ async def show(page: Page) -> Response:
         total_problems=total,
         history=charts.history(model.history, page.now),
         refusals=[text for kind in _KINDS if (text := page.view.refusal(kind))],
-        namespaces=page.view.namespaces,
     )
 
 

@@ -1,5 +1,6 @@
 """Cron jobs: when jobs are made, what becomes of those that still run or have ended, and the status."""
 
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -148,6 +149,20 @@ async def test_many_missed_times_are_told_of(world: worlds.World) -> None:
     await world.settle()
     assert await jobs(world) == [name(world)]
     assert any("TooManyMissedTimes" in each for each in await world.events())
+
+
+async def test_without_a_zone_the_schedule_is_in_utc(world: worlds.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        await create(world, "0 12 * * *")
+        await world.advance(24 * 3600)
+        (created_job,) = await world.all_of(job.Job)
+        stamp = created_job.metadata.annotations["batch.kubernetes.io/cronjob-scheduled-timestamp"]
+        assert stamp.endswith("T12:00:00Z")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 async def test_a_zone(world: worlds.World) -> None:

@@ -32,7 +32,7 @@ def samples(**usage: int) -> dict[str, UsageSample]:
 def utilization(
     pods: list[pod.Pod], usage: dict[str, UsageSample], *, target: int = 50, tolerances: Tolerances | None = None
 ) -> int:
-    return replicacount.by_utilization(
+    return replicacount.propose_by_utilization(
         len(pods),
         target,
         resource="cpu",
@@ -93,7 +93,7 @@ def test_usage_that_cannot_be_judged(pods: list[pod.Pod], usage: dict[str, Usage
 
 def test_an_average_over_pods() -> None:
     pods = [a_pod("a"), a_pod("b")]
-    proposal = replicacount.by_average(
+    proposal = replicacount.propose_by_average(
         2, 1000, resource="cpu", pods=pods, samples=samples(a=3000, b=1000), tolerances=Tolerances(), now=NOW
     )
     assert (proposal.replicas, proposal.average_milli_value, proposal.utilization) == (4, 2000, None)

@@ -267,10 +267,17 @@ async def test_a_pod_of_the_right_name_is_adopted(world: worlds.World) -> None:
         "spec": {"containers": [{"name": "c", "image": "mine"}]},
     }
     await world.client.create_document(pod.Pod, document)
-    await create(world, a_set(1, updateStrategy={"type": "OnDelete"}))
+    volume = {
+        "metadata": {"name": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    await create(world, a_set(1, updateStrategy={"type": "OnDelete"}, volumeClaimTemplates=[volume]))
     await machines.ready(world)
     adopted = await world.client.get(pod.Pod, "web-0", namespace="default")
     assert [each.name for each in adopted.metadata.owner_references] == ["web"]
+    stored = await world.client.get_document(pod.Pod, "web-0", namespace="default")
+    assert not [each for each in stored["spec"].get("volumes", ()) if "persistentVolumeClaim" in each]
+    assert not [each for each in await world.events() if each.startswith("Warning")]
     assert adopted.metadata.labels["statefulset.kubernetes.io/pod-name"] == "web-0"
 
 

@@ -202,7 +202,7 @@ async def test_a_pod_that_is_gone_is_cleaned_up(node: FakeNode) -> None:
     node.api.delete_errors = [GONE]
     pod = make_pod()
     async with _running(node, pod) as (worker, task):
-        worker.end()
+        worker.remove(worker.pod)
         await node.clock.advance(0)
         assert task.done()
     assert node.calls[-2:] == ["unprepare", "forget"]
@@ -263,6 +263,60 @@ async def test_a_worker_that_fails_unexpectedly_is_replaced(node: FakeNode) -> N
     assert len(node.api.statuses) == 1
     assert workers.uids == {"u"}
     await workers.stop()
+    await node.clock.advance(0)
+    assert workers.uids == frozenset()
+
+
+async def test_a_worker_that_cannot_write_statuses_is_replaced_while_its_containers_run(node: FakeNode) -> None:
+    workers = PodWorkers("n", node.services)
+    workers.start([make_pod()])
+    await node.clock.advance(1)
+    node.api.status_errors = [RuntimeError("a bug")]
+    workers.all()[0].report()
+    await node.clock.advance(11)
+    assert node.api.status_errors == []
+    assert "stop c 30" not in node.calls
+    assert node.api.phases[-1] == "Running"
+    await workers.stop()
+
+
+async def test_a_worker_that_fails_while_it_is_cancelled_is_not_replaced(node: FakeNode) -> None:
+    workers = PodWorkers("n", node.services)
+    workers.start([make_pod()])
+    await node.clock.advance(1)
+    node.api.status_errors = [RuntimeError("a bug")]
+    workers.all()[0].report()
+    async with asyncio.timeout(20):
+        await workers.stop()
+    assert node.api.status_errors == []
+    assert workers.uids == frozenset()
+
+
+async def test_late_news_of_a_deleted_pod_starts_no_other_worker(node: FakeNode) -> None:
+    """Such a worker never ended: it could not read the pod, and held the room of the pod on the node."""
+    workers = PodWorkers("n", node.services)
+    pod = make_pod()
+    workers.start([pod])
+    await node.clock.advance(0)
+    workers.update(deleted(pod))
+    await node.clock.advance(0)
+    assert node.calls[-1] == "forget"
+    workers.update(deleted(pod))
+    assert workers.uids == frozenset()
+    workers.remove(deleted(pod))
+    workers.update(pod)
+    assert workers.uids == {"u"}
+    await workers.stop()
+
+
+async def test_containers_of_a_pod_that_is_gone_are_not_recalled_for_ever(node: FakeNode) -> None:
+    node.api.recall_errors = [errors.NodeError("forbidden")] * 100
+    pod = structs.replace(make_pod(), status=PodStatus(container_statuses=(ContainerStatus(name="c"),)))
+    workers = PodWorkers("n", node.services)
+    workers.start([pod])
+    await node.clock.advance(30)
+    assert workers.uids == {"u"}
+    workers.remove(pod)
     await node.clock.advance(0)
     assert workers.uids == frozenset()
 

@@ -108,3 +108,18 @@ def test_classes_with_long_names_are_mapped_if_the_policy_says_so() -> None:
     mapping["deviceClassNames"] = ["x" * 254]
     with pytest.raises(RefusedConfigurationError, match="63"):
         configured.offer(document, policy)
+
+
+def test_a_quota_for_selected_devices_is_not_also_that_of_a_class() -> None:
+    selection = {
+        "name": "gpus",
+        "deviceClassNames": ["gpu.example.com"],
+        "deviceSelector": {"cel": {"expression": "true"}},
+    }
+    policy = {**_POLICY, "selectedDevices": [selection]}
+    mapping = {"name": "gpus", "deviceClassNames": ["gpu.example.com"]}
+    document = {**_KUEUE, "resources": {"deviceClassMappings": [mapping]}}
+    configured = ActiveConfiguration()
+    with pytest.raises(RefusedConfigurationError, match="also a name in selectedDevices of the QueueingPolicy"):
+        configured.offer(document, policy)
+    assert configured.offer(document, {**policy, "selectedDevices": [{**selection, "name": "others"}]})

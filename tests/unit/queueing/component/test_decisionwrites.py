@@ -13,6 +13,7 @@ from drachma.queueing.component.caches import Source
 from drachma.queueing.component.decisionwrites import DecisionWrites
 from drachma.queueing.component.workloadwrites import WorkloadLocks
 from drachma.queueing.kinds import workload
+from drachma.runtime import events
 from drachma.runtime.cache import Cache
 
 _AT_ONCE = 64
@@ -63,6 +64,7 @@ async def test_who_decides_waits_while_more_is_decided_than_can_be_written_at_on
     writes = DecisionWrites(
         cast(Client, None),
         cast(Source[workload.Workload], workloads),
+        recorder=cast(events.Recorder, None),
         locks=WorkloadLocks(),
         observe=workloads.observe,
         sleep=asyncio.sleep,

@@ -84,3 +84,42 @@ def test_nothing_is_written_of_an_equal_status() -> None:
     one, other = (workload.Workload(status=workload.WorkloadStatus(conditions=(_WAITING,))) for _ in range(2))
 
     assert workloadwrites.status_change(one, other) == {}
+
+
+_READY = meta.Condition(type="PodsReady", status="True", reason="Ready", last_transition_time=_TIME)
+
+
+def test_a_decision_is_written_to_a_version_in_which_only_unrelated_conditions_changed() -> None:
+    before = workload.Workload(status=workload.WorkloadStatus(conditions=(_WAITING,)))
+    decided = workload.Workload(
+        status=workload.WorkloadStatus(conditions=(_RESERVED,), admission=_admission(("cpu", "spot")))
+    )
+    newer = workload.Workload(status=workload.WorkloadStatus(conditions=(_WAITING, _READY)))
+    rebased = workloadwrites.rebase(before, decided, onto=newer)
+    assert rebased is not None
+    assert rebased.status.admission == decided.status.admission
+    assert {(each.type, each.status) for each in rebased.status.conditions} == {
+        ("QuotaReserved", "True"),
+        ("PodsReady", "True"),
+    }
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        pytest.param(workload.WorkloadStatus(conditions=(_RESERVED,), admission=_admission()), id="admitted"),
+        pytest.param(
+            workload.WorkloadStatus(conditions=(_WAITING, meta.Condition(type="Finished", status="True"))), id="ended"
+        ),
+        pytest.param(
+            workload.WorkloadStatus(conditions=(_WAITING,), reclaimable_pods=(workload.ReclaimablePod(name="main"),)),
+            id="pods-that-ended",
+        ),
+    ],
+)
+def test_a_decision_is_withdrawn_if_its_basis_changed(newer: workload.WorkloadStatus) -> None:
+    before = workload.Workload(status=workload.WorkloadStatus(conditions=(_WAITING,)))
+    decided = workload.Workload(
+        status=workload.WorkloadStatus(conditions=(_RESERVED,), admission=_admission(("cpu", "spot")))
+    )
+    assert workloadwrites.rebase(before, decided, onto=workload.Workload(status=newer)) is None

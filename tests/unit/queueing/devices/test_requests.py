@@ -1,8 +1,10 @@
 """Charges for devices beyond Kueue's rules, which its recorded answers cover."""
 
+import re
+
 import pytest
 
-from drachma.api import meta
+from drachma.api import meta, resourceclaim
 from drachma.api.devices import CELDeviceSelector, DeviceSelector
 from drachma.queueing.configuration.configuration import CounterSource, DeviceClassMapping, Source
 from drachma.queueing.configuration.gates import DEFAULT
@@ -13,6 +15,7 @@ from drachma.queueing.configuration.queueingpolicy import (
     FirstAvailable,
     NodeAllocatable,
     QueueingPolicy,
+    SelectedDevices,
     Sidecars,
     Templates,
 )
@@ -164,6 +167,86 @@ def test_what_devices_mean_for_their_node_is_charged_at_the_most() -> None:
     assert _charges(devicecases.job("two"), objects, policy) == charged
 
 
+def _selecting(*classes: str) -> QueueingPolicy:
+    """Return a policy with a quota for devices whose name in an attribute ends with 1."""
+    expression = 'device.attributes["gpus.example.com"].serial.endsWith("1")'
+    selection = SelectedDevices(
+        name="ones",
+        device_class_names=classes,
+        device_selector=DeviceSelector(cel=CELDeviceSelector(expression=expression)),
+    )
+    return QueueingPolicy(selected_devices=(selection,), first_available=FirstAvailable.ENVELOPE)
+
+
+def _serial(name: str, model: str) -> dict[str, object]:
+    return devicecases.device(name, attributes={"model": {"string": model}, "serial": {"string": name}})
+
+
+_TWO_SMALL = {"name": "gpu", "exactly": {"deviceClassName": "small", "count": 2}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "devices", "want"),
+    [
+        pytest.param(_TWO_SMALL, ["small-0", "small-1"], {"small-gpus": "2", "ones": "2"}, id="some-are-selected"),
+        pytest.param(_TWO_SMALL, ["small-0", "large-1"], {"small-gpus": "2"}, id="none-that-it-can-get"),
+        pytest.param(_TWO_SMALL, [], {"small-gpus": "2", "ones": "2"}, id="none-known-yet"),
+        pytest.param(
+            {
+                "name": "gpu",
+                "exactly": {
+                    "deviceClassName": "small",
+                    "selectors": [{"cel": {"expression": 'device.attributes["gpus.example.com"].serial == "small-0"'}}],
+                },
+            },
+            ["small-0", "small-1"],
+            {"small-gpus": "1"},
+            id="the-request-excludes-them",
+        ),
+        pytest.param(
+            _LIST, ["small-1", "large-0"], {"large-gpus": "1", "small-gpus": "3", "ones": "3"}, id="alternatives"
+        ),
+        pytest.param(
+            {"name": "gpu", "exactly": {"deviceClassName": "small", "adminAccess": True}}, ["small-1"], {}, id="admin"
+        ),
+    ],
+)
+def test_selected_devices_are_charged_as_if_all_were_selected(
+    request_: dict[str, object], devices: list[str], want: dict[str, str]
+) -> None:
+    published = [_serial(name, name.partition("-")[0]) for name in devices]
+    objects = devicecases.objects(
+        devicecases.template("t", request_), *_CLASSES, devicecases.device_slice("a", published)
+    )
+    assert _charges(devicecases.job("t"), objects, _selecting("small", "large")) == want
+
+
+def test_extended_resources_are_charged_for_selected_devices() -> None:
+    container = {"name": "c", "resources": {"requests": {"example.com/gpu": "3"}}}
+    for serial, want in (("small-1", {"small-gpus": "3", "ones": "3"}), ("small-0", {"small-gpus": "3"})):
+        objects = devicecases.objects(
+            devicecases.device_class("small", extended="example.com/gpu"),
+            devicecases.device_slice("a", [_serial(serial, "small")]),
+        )
+        assert _charges(devicecases.job(containers=[container]), objects, _selecting("small")) == want
+
+
+def test_a_device_that_cannot_be_judged_is_named() -> None:
+    objects = devicecases.objects(devicecases.template("t", _TWO_SMALL), *_CLASSES, _pool("a", small=2))
+    message = _charges(devicecases.job("t"), objects, _selecting("small"))
+    assert "CEL evaluation error in selectedDevices ones for device small-0: no such key: serial" in message
+
+
+def test_problems_of_extended_resources_have_a_fixed_order() -> None:
+    names = [f"example.com/gpu-{letter}" for letter in "abcdefgh"]
+    container = {"name": "c", "resources": {"requests": dict.fromkeys(names, "500m")}}
+    classes = [devicecases.device_class(f"class-{name[-1]}", extended=name) for name in names]
+    objects = devicecases.objects(*classes)
+    message = _charges(devicecases.job(containers=[container]), objects, AS_KUEUE)
+    assert isinstance(message, str)
+    assert re.findall(r"requests\.(example\.com/gpu-.)", message) == names
+
+
 def test_templates_are_pinned_by_uid() -> None:
     one = {"name": "gpu", "exactly": {"deviceClassName": "large"}}
     objects = devicecases.objects(devicecases.template("one", one, uid="first"), *_CLASSES)
@@ -215,3 +298,21 @@ def test_a_device_with_a_list_for_an_attribute_cannot_be_judged() -> None:
     )
 
     assert "attribute tags: unsupported attribute value" in _charges(devicecases.job("gpu"), objects, AS_KUEUE)
+
+
+def test_own_claims_next_to_a_shared_one_are_settled() -> None:
+    """A pod's use has all of its claims, so that all must be in the agreement."""
+    request = {"name": "gpu", "exactly": {"deviceClassName": "small"}}
+    objects = devicecases.objects(devicecases.template("own", request), *_CLASSES)
+
+    class Claims:
+        def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim:
+            shared = devicecases.claim(name, request)
+            assert isinstance(shared, resourceclaim.ResourceClaim)
+            return shared
+
+    devices = devicerequests.count(
+        devicecases.job("own", named=["shared"]), objects, _MAPPINGS, gates=DEFAULT, claims=Claims()
+    )
+    assert isinstance(devices, devicerequests.DeviceRequests)
+    assert {name: dict(charges) for name, charges in devices.settled.items()} == devices.charges

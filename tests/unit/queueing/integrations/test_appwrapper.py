@@ -90,9 +90,15 @@ def test_start_gives_each_component_its_infos_and_restore_removes_them() -> None
     wrapper.start([PodSetInfo(name="app-0", node_selector={"pool": "fast"})])
     assert [each["podSetInfos"] for each in wrapper.spec["components"]] == [[], [{"nodeSelector": {"pool": "fast"}}]]
     assert not wrapper.is_suspended
-    wrapper.restore(())
+    wrapper.restore([PodSetInfo(name="app-0")])
     assert wrapper.is_suspended
     assert wrapper.spec["components"] == [_SERVICE, _JOB]
+
+
+def test_a_job_without_its_workload_keeps_its_infos() -> None:
+    job = AppWrapper({"metadata": {"name": "aw"}, "spec": {"components": [{"podSetInfos": [{"labels": {"a": "b"}}]}]}})
+    job.restore(())
+    assert job.spec == {"suspend": True, "components": [{"podSetInfos": [{"labels": {"a": "b"}}]}]}
 
 
 def test_start_refuses_another_number_of_infos() -> None:
@@ -115,3 +121,10 @@ def test_start_refuses_another_number_of_infos() -> None:
 def test_completion(status: dict[str, Any], want: tuple[bool, str] | None) -> None:
     completion = _wrapper(_JOB, **status).completion
     assert (None if completion is None else (completion.is_success, completion.message)) == want
+
+
+def test_claims_of_pods_are_part_of_the_workload() -> None:
+    template = _template()
+    template["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "one"}]
+    (pod_set,) = _wrapper(_component("batch/v1", "Job", {"template": template})).pod_sets(DEFAULT)
+    assert pod_set["template"]["spec"]["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "one"}]

@@ -6,7 +6,7 @@ import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
 from drachma.queueing.integrations import pods
-from drachma.queueing.integrations.parents import Deployment, LeaderWorkerSet, StatefulSet, is_outdated
+from drachma.queueing.integrations.parents import Deployment, GroupParent, LeaderWorkerSet, StatefulSet, is_outdated
 
 _LABELS = {"kueue.x-k8s.io/queue-name": "team", "kueue.x-k8s.io/priority-class": "high"}
 
@@ -35,6 +35,27 @@ def test_pods_of_a_deployment_carry_its_queue() -> None:
 def test_a_stateful_set_of_a_leader_worker_set_is_left_to_it() -> None:
     template = {"metadata": {"annotations": {pods.PARENT: "leaderworkerset.x-k8s.io/leaderworkerset"}}, "spec": {}}
     assert StatefulSet({"metadata": _metadata(), "spec": {"template": template}}).is_of_another_parent
+
+
+def test_only_stateful_sets_are_made_for_other_parents() -> None:
+    template = {"metadata": {"annotations": {pods.PARENT: "example.com/other"}}, "spec": {}}
+    assert not Deployment({"metadata": _metadata(), "spec": {"template": template}}).is_of_another_parent
+    groups = {"leaderWorkerTemplate": {"workerTemplate": template}}
+    assert not LeaderWorkerSet({"metadata": _metadata(), "spec": groups}).is_of_another_parent
+
+
+@pytest.mark.parametrize("model", [StatefulSet, LeaderWorkerSet])
+def test_workloads_of_a_dispatched_parent_are_named_by_the_original(model: type[GroupParent]) -> None:
+    spec: dict[str, Any] = {"template": {"spec": {}}}
+    original = model({"metadata": _metadata(), "spec": spec})
+    labels = {**_LABELS, "kueue.x-k8s.io/multikueue-origin": "manager"}
+    annotations = {"kueue.x-k8s.io/multikueue-origin-uid": "u"}
+    copy = model({"metadata": _metadata(uid="other", labels=labels, annotations=annotations), "spec": spec})
+    assert copy.is_copy
+    assert copy.workload_keys(DEFAULT) == original.workload_keys(DEFAULT)
+    unrelated = model({"metadata": _metadata(uid="other", annotations=annotations), "spec": spec})
+    assert not unrelated.is_copy
+    assert unrelated.workload_keys(DEFAULT) != original.workload_keys(DEFAULT)
 
 
 def test_a_pod_joins_the_group_of_its_stateful_set() -> None:

@@ -1,7 +1,7 @@
 """Claims by name are paid for once in a queue, and by whom follows from accounts."""
 
 from drachma.queueing.devices import account as deviceaccount
-from drachma.queueing.devices.requests import DeviceRequests, NamedCharge
+from drachma.queueing.devices.requests import DeviceRequests, SharedCharge
 from drachma.queueing.kinds import decoding, workload
 from drachma.queueing.workloads import claimsharing
 from drachma.queueing.workloads.requests import PodSetRequests
@@ -11,7 +11,7 @@ _CHARGE = {"gpus": quantity.Quantity.from_int(2)}
 
 
 def _devices(uid: str = "claim") -> DeviceRequests:
-    return DeviceRequests(named={"shared": NamedCharge(uid, "main", _CHARGE)})
+    return DeviceRequests(shared={"shared": SharedCharge(uid, _CHARGE, ("main",))})
 
 
 def _holder(name: str, *others: workload.Workload, second: int = 0, namespace: str = "default") -> workload.Workload:
@@ -47,7 +47,7 @@ def test_who_comes_first_pays_and_others_do_not() -> None:
     assert claimsharing.shares_of_others(_devices(), "default", [first]).keys() == {"shared"}
     unpaid = claimsharing.unpaid_requests(_devices(), claimsharing.shares_of_others(_devices(), "default", [first]))
     assert unpaid is not None
-    assert not unpaid.named
+    assert not unpaid.shared
     second = _holder("second", first, second=1)
     assert not claimsharing.shares(second)["shared"].is_paid
     assert claimsharing.inherited_charges(second, [first, second]) == ()

@@ -1,5 +1,7 @@
 """Constraints over all pods of a group: values that agree, alternatives, and the smallest conflict."""
 
+from msgspec import structs
+
 from drachma.api import devices, gates, meta, pod, podgroup, resourceclaim
 from drachma.scheduler.cycle import gangsearch, units
 from drachma.scheduler.snapshot import agreements, podinfo
@@ -66,6 +68,26 @@ def test_all_pods_take_the_same_alternative() -> None:
             for result in each.result.devices.results
         ]
         assert {each.partition("/")[2] for each in requests} == models
+
+
+def test_new_pods_take_the_alternative_of_those_that_run() -> None:
+    world = GroupWorld()
+    world.machine("n1", {"model": "large"}, {"model": "large"}, {"model": "small"}, {"model": "small"})
+    running = claim("running").uid("running").first_available("r", *map(_alternative, ("large", "small"))).build()
+    results = (resourceclaim.DeviceRequestAllocationResult(request="r/small", driver=DRIVER, pool="n1", device="d2"),)
+    allocation = resourceclaim.AllocationResult(devices=resourceclaim.DeviceAllocationResult(results=results))
+    world.snapshot.claims.observe(
+        structs.replace(running, status=structs.replace(running.status, allocation=allocation))
+    )
+    resident = a_pod("resident").uid("resident").on_node("n1").claim("x", claim="running")
+    built = resident.spec(scheduling_group=pod.PodSchedulingGroup(pod_group_name="g"), priority=0).build()
+    world.snapshot.gangs.put_pod(built)
+    world.snapshot.add_pod(built)
+    decision = world.decide_group(1, {agreements.SAME_ALTERNATIVE: "true"}, "large", "small")
+    assert isinstance(decision, gangsearch.Together)
+    (placed,) = decision.placements
+    (allocated,) = placed.assignment.allocations
+    assert [each.request for each in allocated.result.devices.results] == ["r/small"]
 
 
 def test_the_smallest_conflict_is_named() -> None:

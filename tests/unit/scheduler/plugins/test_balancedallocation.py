@@ -25,5 +25,5 @@ def test_scores(requests: dict[str, str], want: dict[int, int]) -> None:
     snapshot.add_node(node("n", allocatable={"cpu": "10", "memory": "20000", "pods": "9"}).build())
     waiting = a_pod("p").container("c", requests=requests).build()
     cycle = cyclestate.CycleState(podinfo.PodInfo(waiting), snapshot)
-    plugin = balancedallocation.NodeResourcesBalancedAllocation()
+    plugin = balancedallocation.NodeResourcesBalancedAllocation(gates.ALL)
     assert plugin.score(cycle, 0b1) == want

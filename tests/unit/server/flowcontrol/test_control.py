@@ -179,6 +179,10 @@ async def test_schema_without_its_level_matches_nothing() -> None:
     answer = await server.showing("ann").call("GET", CLAIMS)
     catch_all = (await server.call("GET", f"{FLOWS}/flowschemas/catch-all")).body["metadata"]["uid"]
     assert answer.header("x-kubernetes-pf-flowschema-uid") == catch_all
+    changed = (await server.call("GET", f"{FLOWS}/flowschemas/global-default")).body
+    assert changed["spec"]["priorityLevelConfiguration"]["name"] == "missing", "the change of a user is kept"
+    conditions = {each["type"]: each["status"] for each in changed.get("status", {}).get("conditions", ())}
+    assert conditions.get("Dangling") != "True"
 
 
 async def test_open_watch_holds_no_seat() -> None:

@@ -12,7 +12,7 @@ from drachma.server.access.authorization import ALLOWED, NO_RULES, Attributes, D
 from drachma.server.admission.proposal import Proposal, Removal
 from drachma.server.calls.call import Call
 from drachma.server.pipeline.dispatcher import Dispatcher
-from drachma.server.pipeline.phases import Finish, Operation, Phases, RemovalStep, Step
+from drachma.server.pipeline.phases import COPIES_NAMES, Finish, Operation, Phase, Phases, RemovalStep, Step
 from drachma.server.surface import verbs
 from drachma.server.user import User
 from tests.unit.server import client
@@ -278,3 +278,34 @@ async def test_an_audit_hears_of_answers_and_refusals(server: Client) -> None:
     with pytest.raises(errors.ObjectExistsError):
         await create.carry_out(audited)
     assert notebook.lines == [("kubernetes-admin", "create", code) for code in (0, 201, 0, 409)]
+
+
+COPYING = {
+    "namespace", "name", "owner references", "preconditions", "absence", "nothing there", "system fields",
+    "readable managed fields", "owner of all", "owner of changes", "NamespaceLifecycle", "default account",
+    "Priority", "DefaultTolerationSeconds", "RuntimeClass", "times of owners", "generated name", "uid and time",
+    "carry over", "kind", "PodSecurity",
+}  # fmt: skip
+"""Steps that were read, and found to copy names and check their form only. Read a step before it is added here."""
+
+
+@pytest.mark.parametrize("act", WRITES)
+async def test_a_step_that_says_nothing_about_names_reads_them(server: Client, act: Act) -> None:
+    """Objects that differ in names share decisions unless a step reads names, so none must be forgotten."""
+    seen: list[bool] = []
+
+    def read_name(proposal: Proposal) -> None:
+        seen.extend(made.reads_names(operation, proposal.write) for operation in step.on)
+
+    standard = server.app.dispatcher.services.phases
+    step = Step("new", read_name)
+    made = Phases((*standard.phases, Phase("new", (step,))), authoriser=standard.authoriser)
+    await populate(server)
+    await act.carry_out(with_phases(server, made))
+    assert all(seen)
+
+
+def test_steps_that_only_copy_names_are_those_that_were_read(server: Client) -> None:
+    steps = [step for phase in server.app.dispatcher.services.phases.phases for step in phase.steps]
+    copying = {step.name for step in steps if isinstance(step, Step) and step.reads_names is COPIES_NAMES}
+    assert copying == COPYING

@@ -26,6 +26,7 @@ IMPATIENT_AFTER = Limits(handshake_seconds=60, head_seconds=0.2)
 """Before TLS is agreed, and after it."""
 
 HALF_A_HEAD = b"GET /version HTTP/1.1\r\nhost: x\r\n"
+MINIMAL = '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "A"}}'
 REQUEST = b"GET /version HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
@@ -161,6 +162,39 @@ async def test_a_head_too_large_is_given_up(tmp_path: pathlib.Path) -> None:
         assert await ended(reader)
 
 
+@pytest.mark.parametrize(
+    "after_head",
+    [
+        pytest.param(b"0\r\n" + b"x: 123456789\r\n" * 100_000, id="many-trailers"),
+        pytest.param(b"0\r\nx: " + b"y" * 1_500_000, id="a-long-trailer"),
+        pytest.param(b"1;x=" + b"y" * 1_500_000, id="a-long-chunk-extension"),
+    ],
+)
+async def test_bytes_around_a_body_are_limited(tmp_path: pathlib.Path, after_head: bytes) -> None:
+    """Without a limit, a client without credentials fills the memory with trailers."""
+    async with serving_with(Limits(head_bytes=300_000, head_seconds=600, body_seconds=600), tmp_path) as place:
+        reader, writer = await place.connect()
+        writer.write(b"POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n")
+        await writer.drain()
+        writer.write(after_head)
+        assert await ended(reader)
+
+
+async def test_a_body_in_chunks_is_longer_than_the_limit_of_heads(tmp_path: pathlib.Path) -> None:
+    async with serving_with(Limits(head_bytes=100_000), tmp_path) as place:
+        reader, writer = await place.connect()
+        token = f"authorization: Bearer {client.TOKEN}\r\n".encode()
+        writer.write(b"POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\n" + token)
+        writer.write(b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
+        annotation = b"y" * 200_000
+        body = b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","annotations":{"x":"%b"}}}' % annotation
+        for begin in range(0, len(body), 1000):
+            part = body[begin : begin + 1000]
+            writer.write(b"%x\r\n%b\r\n" % (len(part), part))
+        writer.write(b"0\r\nx-trailer: 1\r\n\r\n")
+        assert (await answer(reader)).startswith(b"HTTP/1.1 201")
+
+
 async def test_requests_in_pieces_are_answered_one_after_the_other(tmp_path: pathlib.Path) -> None:
     async with serving_with(PATIENT, tmp_path) as place:
         reader, writer = await place.connect()
@@ -218,6 +252,23 @@ async def test_client_that_does_not_read_is_given_up(tmp_path: pathlib.Path) -> 
             await asyncio.sleep(0.01)
 
 
+async def test_watch_over_websocket_that_is_not_read_is_given_up(tmp_path: pathlib.Path) -> None:
+    """The protocol of a watch buys its client no more time than HTTP does."""
+    async with serving_with(Limits(unread_seconds=0.2), tmp_path) as place:
+        for number in range(8):
+            document = {"metadata": {"name": f"m{number}"}, "data": {"x": "x" * 1_000_000}}
+            await place.server.call("POST", "/api/v1/namespaces/default/configmaps", document)
+        reader, writer = await place.connect(limit=1000)
+        upgrade = (
+            "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n"
+        )
+        path = "/api/v1/namespaces/default/configmaps?watch=1"
+        head = f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {client.TOKEN}\r\n{upgrade}\r\n"
+        writer.write(head.encode())
+        assert (await answer(reader)).startswith(b"HTTP/1.1 101")
+        await place.emptied()
+
+
 async def test_client_that_closes_its_half_is_noticed(tmp_path: pathlib.Path) -> None:
     async with serving_with(Limits(), tmp_path) as place:
         reader, writer = await place.connect()
@@ -229,14 +280,35 @@ async def test_client_that_closes_its_half_is_noticed(tmp_path: pathlib.Path) ->
             await asyncio.sleep(0.01)
 
 
-async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    ("head", "body", "code"),
+    [
+        pytest.param("GET /version", "", 200, id="answered"),
+        pytest.param(f"GET {client.CLAIMS}/none", "", 404, id="not-found"),
+        pytest.param(f"GET {client.CLAIMS}?limit=x", "", 400, id="bad-query"),
+        pytest.param(f"POST {client.CLAIMS}", "{", 400, id="bad-body"),
+        pytest.param(f"POST {client.CLAIMS}", '{"apiVersion": "v1", "kind": "Pod"}', 400, id="another-kind"),
+        pytest.param(f"POST {client.CLAIMS}", MINIMAL, 422, id="invalid"),
+        pytest.param(f"POST {client.CLAIMS.replace('default', 'nowhere')}", MINIMAL, 404, id="no-namespace"),
+        pytest.param(f"PATCH {client.CLAIMS}/none", "{}", 415, id="no-patch"),
+        pytest.param(f"DELETE {client.CLAIMS}/none", "", 404, id="not-deleted"),
+        pytest.param("GET /api/v1/namespaces/default/pods/none/log", "", 404, id="no-log"),
+        pytest.param("GET /nope", "", 404, id="no-path"),
+        pytest.param(f"BREW {client.CLAIMS}", "", 405, id="unknown-method"),
+    ],
+)
+async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(
+    tmp_path: pathlib.Path, head: str, body: str, code: int
+) -> None:
+    """Collections are rare, and until the next one a connection would keep its buffers of TLS."""
     async with serving_with(PATIENT, tmp_path) as place:
         gc.collect()
         gc.disable()
         try:
             reader, writer = await place.connect()
-            writer.write(REQUEST)
-            assert (await reader.readline()).startswith(b"HTTP/1.1 ")
+            more = f"authorization: Bearer {client.TOKEN}\r\ncontent-type: application/json\r\n"
+            writer.write(f"{head} HTTP/1.1\r\nhost: x\r\n{more}content-length: {len(body)}\r\n\r\n{body}".encode())
+            assert (await reader.readline()).startswith(f"HTTP/1.1 {code} ".encode())
             assert len(connections_in_memory()) == 2
             writer.close()
             await place.emptied()

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma import errors
-from drachma.simulate.timeline import loops, report
-from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, JobShape, NodeOutage
+from drachma.simulate.timeline import loops, report, waitingline
+from drachma.simulate.timeline.events import ClusterChange, Event, JobShape, NodeOutage
 from tests.unit.simulate import objects as clusters
 from tests.unit.simulate.timeline.histories import History, job, node, queues, shape
 
@@ -110,7 +110,7 @@ def test_an_owner_reclaims_quota_that_another_queue_borrows() -> None:
     lines = history.run(
         [job(0, "b", shape(8, queue="borrower"), 100), job(5, "o", shape(4, queue="owner"), 20)], until=60
     )
-    assert lines[:3] == ["0 start b on a", "5 evict b", "5 start o on a"]
+    assert lines[:3] == ["0 start b on a", "5 evict b on a", "5 start o on a"]
     (pair,) = report.make(history.timeline, title="t", seed=0).eviction_pairs
     assert (pair.preemptor, pair.victim) == ("default/o", "default/b")
     assert history.timeline.measures.evictions[0].setting == ("ClusterQueue owner: spec.preemption.reclaimWithinCohort")
@@ -150,47 +150,36 @@ def test_a_victim_that_gets_its_room_back_each_time_is_a_loop() -> None:
 KINDS = [shape(1), shape(2), shape(3), shape(1, priority=1), shape(4, priority=2)]
 
 
-def _naive_starts(arrivals: list[Arrival], cpu: int) -> dict[str, float]:
-    """Return the last start of every job on one node, found by trying all waiting jobs again at every moment."""
-    moments = {arrival.time for arrival in arrivals}
-    waiting: list[tuple[int, int, Arrival]] = []
-    running: dict[str, tuple[float, Arrival]] = {}
-    starts: dict[str, float] = {}
-    number = 0
-    while moments:
-        now = min(moments)
-        moments.discard(now)
-        running = {name: entry for name, entry in running.items() if entry[0] > now}
-        for arrival in arrivals:
-            if arrival.time == now:
-                number += 1
-                waiting.append((-arrival.shape.priority, number, arrival))
-        waiting.sort(key=lambda entry: entry[:2])
-        for entry in list(waiting):
-            arrival = entry[2]
-            free = cpu - sum(_cpu(each) for _, each in running.values())
-            if _cpu(arrival) <= free:
-                waiting.remove(entry)
-                starts[arrival.name] = now
-                end = now + (arrival.duration or 0)
-                running[arrival.name] = (end, arrival)
-                moments.add(end)
-    return starts
-
-
-def _cpu(arrival: Arrival) -> int:
-    return KINDS.index(arrival.shape) % 3 + 1
-
-
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2), st.integers(1, 20)), max_size=25))
-def test_starts_equal_those_of_trying_all_jobs_at_every_moment(plans: list[tuple[int, int, int]]) -> None:
+def test_a_history_equals_that_of_trying_every_pod_again(plans: list[tuple[int, int, int]]) -> None:
     arrivals = [
         job(float(time), f"j{number}", KINDS[kind], float(duration))
         for number, (time, kind, duration) in enumerate(sorted(plans))
     ]
-    history = History([node("a", cpu=5)])
-    starts = {line.split(" ")[2]: float(line.split(" ")[0]) for line in history.run(arrivals) if " start " in line}
-    assert starts == _naive_starts(arrivals, 5)
+    lines = History([node("a", cpu=5)]).run(arrivals)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waitingline.WaitingLine, "_has_local", lambda _line, _shape: False)
+        assert History([node("a", cpu=5)]).run(arrivals) == lines
+
+
+@pytest.mark.parametrize("is_gang", [pytest.param(False, id="pods"), pytest.param(True, id="gangs")])
+def test_every_job_of_a_very_long_line_starts(is_gang: bool) -> None:
+    kinds = [shape(1, count=2, is_gang=is_gang), shape(2, count=2, is_gang=is_gang)]
+    arrivals = [job(float(number), f"j{number}", kinds[number % 2], 200.0) for number in range(60)]
+    history = History([node("a", cpu=4)])
+    lines = history.run(arrivals)
+    assert history.timeline.measures.completed == 60
+    assert len({line.split(" ")[2] for line in lines if " start " in line}) == 60
+    assert history.timeline.line.jobs() == []
+
+
+def test_a_pod_is_tried_again_after_minutes_and_then_comes_after_pods_that_were_tried_later() -> None:
+    whole = shape(4)
+    arrivals = [job(0, "first", whole, 640.0), job(10, "early", whole), job(50, "late", whole)]
+    starts = [line for line in History([node("a")]).run(arrivals) if " start " in line]
+    # At 640, the last attempts were at 610 and 350.
+    assert starts == ["0 start first on a", "640 start late on a", "650 start early on a"]
 
 
 @settings(max_examples=15)

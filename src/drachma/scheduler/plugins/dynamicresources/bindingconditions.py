@@ -102,6 +102,7 @@ class DeviceWait:
             type=events.NORMAL,
             reason="BindingConditionsPending",
             message=f"waiting for binding conditions for device on node {node}",
+            component=self._handle.scheduler,
         )
         began = self._clock.monotonic()
         outcome = "error"
@@ -119,7 +120,9 @@ class DeviceWait:
                 for result in claim.status.allocation.devices.results
                 if result.binding_conditions
             }
-            self._handle.measures.binding_conditions(sorted(drivers), self._clock.monotonic() - began, status=outcome)
+            self._handle.measures.binding_conditions(
+                sorted(drivers), self._clock.monotonic() - began, profile=self._handle.scheduler, status=outcome
+            )
 
     async def _poll(self, claims: Sequence[Claim], *, until: float) -> None:
         changed = asyncio.Event()

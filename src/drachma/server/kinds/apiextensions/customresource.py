@@ -220,9 +220,9 @@ class CustomStrategy(DocumentStrategy):
         """Return a stored document as the current schema of the storage version has it."""
         storage = self._storage
         api_version = self.resource.api_version(storage.name)
-        if document["apiVersion"] == api_version and (
-            isinstance(document, _Current) or _revision(document) > self.definition.revision
-        ):
+        if isinstance(document, _Current) and document["apiVersion"] == api_version:
+            return document
+        if self.is_current(document):
             return document
         if document["apiVersion"] != api_version and self._conversions is not None:
             document = self._conversions.convert(document, api_version)
@@ -236,6 +236,11 @@ class CustomStrategy(DocumentStrategy):
                 **fields_read,
             }
         )
+
+    def is_current(self, document: Mapping[str, Any]) -> bool:
+        """Return True if a stored document is as the current schema of the storage version has it."""
+        api_version = self.resource.api_version(self._storage.name)
+        return document["apiVersion"] == api_version and _revision(document) > self.definition.revision
 
     def _convert_content(self, content: Content, version: str, subject: Subject) -> Content:
         """Return the content of a subject in a version."""

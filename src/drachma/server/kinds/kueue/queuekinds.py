@@ -18,7 +18,7 @@ from drachma.api import types
 from drachma.api.types import model
 from drachma.server.kinds.apiextensions import customresource
 from drachma.server.kinds.apiextensions.definition import Definition
-from drachma.server.kinds.kueue import versionforms
+from drachma.server.kinds.kueue import versionforms, workloadfastpath
 from drachma.server.surface import resources
 from drachma.server.surface.apisurface import Kind
 from drachma.server.surface.strategy import Environment
@@ -63,7 +63,11 @@ def _kind(plural: str) -> Kind:
     content = pkgutil.get_data(__name__, f"definitions/{plural}.json")
     definition = Definition(_expand(msgspec.json.decode(content or b"")), revision=0)
     kind = customresource.kind(definition)
-    return msgspec.structs.replace(kind, strategy=functools.partial(QueueStrategy, definition=definition))
+    return msgspec.structs.replace(
+        kind,
+        strategy=functools.partial(QueueStrategy, definition=definition),
+        fast_path=workloadfastpath.WorkloadFastPath if plural == "workloads" else kind.fast_path,
+    )
 
 
 # Schemas of Kubernetes' own types

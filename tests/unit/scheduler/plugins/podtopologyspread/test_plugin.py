@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from drachma.api import meta, pod, replicaset, service
+from drachma.api import meta, pod, replicaset, replicationcontroller, service
 from drachma.scheduler.cycle.decision import Placed, Unfit
 from drachma.scheduler.plugins.podtopologyspread.plugin import PodTopologySpread
 from drachma.scheduler.snapshot import podinfo
@@ -102,6 +102,13 @@ def test_pods_about_to_go_do_not_count() -> None:
             ),
             id="replica-set",
         ),
+        pytest.param(
+            replicationcontroller.ReplicationController(
+                metadata=meta.ObjectMeta(name="web", namespace="default"),
+                spec=replicationcontroller.ReplicationControllerSpec(selector={"app": "web"}),
+            ),
+            id="replication-controller",
+        ),
     ],
 )
 def test_pods_that_belong_together_are_spread_by_default(by: Any) -> None:
@@ -112,7 +119,9 @@ def test_pods_that_belong_together_are_spread_by_default(by: Any) -> None:
         world.snapshot.workloads.put_owner(by)
     for number, name in enumerate(("a0", "a0", "b0", "b0")):
         world.snapshot.add_pod(a_web(f"r{number}").on_node(name).build())
-    owned = a_web("p").owner("ReplicaSet", "web", uid="web", api_version="apps/v1")
+    is_old = isinstance(by, replicationcontroller.ReplicationController)
+    kind, version = ("ReplicationController", "v1") if is_old else ("ReplicaSet", "apps/v1")
+    owned = a_web("p").owner(kind, "web", uid="web", api_version=version)
     placed = decided(world, owned)
     assert isinstance(placed, Placed)
     assert placed.node == "a1"

@@ -45,7 +45,7 @@ _WRITTEN_BY_PEOPLE: Final = (
 _ObjectT = TypeVar("_ObjectT", bound=meta.Object)
 
 
-class DumpedClaim:
+class WrittenClaim:
     """Claim as it was written, with its API version."""
 
     def __init__(self, claim: resourceclaim.ResourceClaim, *, api_version: str, now: datetime) -> None:
@@ -61,14 +61,17 @@ class DumpedClaim:
         return codec.encode(structs.replace(self._written, status=status), api_version=self.api_version)
 
 
-class ClusterDump:
-    """Objects by kind, in the order in which they were read."""
+class ClaimFiles:
+    """Content of files for an allocator, without a scheduler: claims, devices and nodes, in the order of the files.
+
+    ``drachma explain`` and :meth:`drachma.testing.Cluster.explain` need whole clusters: :class:`simulate.ClusterState`.
+    """
 
     def __init__(self) -> None:
         self._files = objectfiles.ObjectFiles()
         self._objects: list[meta.Object] = []
         self._declared: dict[str, tuple[str, ...]] = {}
-        self.claims: dict[str, DumpedClaim] = {}
+        self.claims: dict[str, WrittenClaim] = {}
         self.pods: dict[str, tuple[str, ...]] = {}
         """Claims that pods without a uid would get from templates, by the pods' names."""
         self.claims_of: dict[str, tuple[str, ...]] = {}
@@ -79,12 +82,12 @@ class ClusterDump:
         """Messages about unreadable objects. A cluster with problems must not be used."""
 
     @classmethod
-    def read(cls, paths: list[str]) -> ClusterDump:
+    def read(cls, paths: list[str]) -> ClaimFiles:
         """Return the objects in files and folders."""
-        dump = cls()
-        dump._files.read(paths, dump.add)
-        dump.draft()
-        return dump
+        claim_files = cls()
+        claim_files._files.read(paths, claim_files.add)
+        claim_files.draft()
+        return claim_files
 
     def add(self, source: manifestfiles.Source) -> None:
         """Add one object. Raises DecodeError if it is unreadable or was given before."""
@@ -100,19 +103,19 @@ class ClusterDump:
         if not _is_relevant(document):
             return
         api_version, kind = codec.type_of(document)
-        dumped = self._files.accept(source, codec.decode(document), namespaced=kind.namespaced)
-        if isinstance(dumped, _WRITTEN_BY_PEOPLE):
+        decoded = self._files.accept(source, codec.decode(document), namespaced=kind.namespaced)
+        if isinstance(decoded, _WRITTEN_BY_PEOPLE):
             unknown = codec.unknown_fields(document)
             messages = [f"{source.place}: {codec.title(document)}: {path}: unknown field" for path in unknown]
             # A server knows the fields of objects that it stored. In a manifest, an unknown field is probably a
             # mistake.
-            (self.warnings if dumped.metadata.uid else self.problems).extend(messages)
-        if isinstance(dumped, resourceclaim.ResourceClaim):
-            claim = DumpedClaim(dumped, api_version=api_version, now=self._files.now)
+            (self.warnings if decoded.metadata.uid else self.problems).extend(messages)
+        if isinstance(decoded, resourceclaim.ResourceClaim):
+            claim = WrittenClaim(decoded, api_version=api_version, now=self._files.now)
             self.claims[claim.name] = claim
-        if isinstance(dumped, node.Node):
-            self._declared[dumped.metadata.name] = _declared_features(document)
-        self._objects.append(defaults.apply(dumped, now=self._files.now))
+        if isinstance(decoded, node.Node):
+            self._declared[decoded.metadata.name] = _declared_features(document)
+        self._objects.append(defaults.apply(decoded, now=self._files.now))
 
     def draft(self) -> None:
         """Create the claims that new pods, and pods of new workloads, would get from templates."""
@@ -147,13 +150,13 @@ class ClusterDump:
             name = f"{user.metadata.name}-{entry.name}"
             metadata = structs.replace(drafted.metadata, name=name, generate_name="", owner_references=())
             claim = structs.replace(drafted, metadata=metadata)
-            dumped = DumpedClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._files.now)
-            if dumped.name in self.claims:
+            written = WrittenClaim(claim, api_version=f"{scheme.RESOURCE_GROUP}/v1", now=self._files.now)
+            if written.name in self.claims:
                 raise errors.DecodeError(
-                    f"claim {dumped.name}: is given, and pod {user.metadata.name} would get one of its name"
+                    f"claim {written.name}: is given, and pod {user.metadata.name} would get one of its name"
                 )
-            self.claims[dumped.name] = dumped
-            names.append(dumped.name)
+            self.claims[written.name] = written
+            names.append(written.name)
         if names:
             title = identity.label(user.metadata)
             self.pods[title] = tuple(names)
