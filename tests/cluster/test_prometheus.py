@@ -155,7 +155,9 @@ def test_prometheus_scrapes_the_exporter_and_an_alert_fires_and_ends(
         rest["metadata"]["name"], rest["spec"]["pool"]["resourceSliceCount"] = "n1-rest", 2
         rest["spec"]["devices"] = [{"name": "gpu-2"}]
         objects.create(cluster, rest)
-        patience.until(prometheus.firing, lambda firing: not firing, what="no alert fires on the complete pool")
+        patience.until(
+            prometheus.firing, lambda firing: not want & firing, what="the alert ends once the pool is complete"
+        )
 
         groups = prometheus.ask("rules")["groups"]
         assert {rule["name"]: rule["health"] for group in groups for rule in group["rules"]} == {

@@ -75,7 +75,8 @@ def convert_resources(resources: Sequence[Mapping[str, Any]] | None) -> tuple[Sc
 
 
 def _type(strategy: Mapping[str, Any]) -> str:
-    return str(strategy.get("type", StrategyType.LEAST_ALLOCATED.value))
+    """Return the type as written: upstream defaults a whole strategy that is absent, and no type inside one."""
+    return str(strategy.get("type") or "")
 
 
 def _resources(resources: Sequence[Mapping[str, Any]] | None) -> tuple[ScoredResource, ...]:

@@ -186,16 +186,22 @@ CASES: Final = [
         id="ratio",
     ),
     pytest.param(
-        _strategy(resources=[{"name": "cpu", "weight": 101}]),
+        _strategy(type="LeastAllocated", resources=[{"name": "cpu", "weight": 101}]),
         _FIT + "scoringStrategy.resources[0].weight: Invalid value: 101: "
         "resource weight of cpu not in valid range (0, 100]",
         id="weight-of-a-resource",
     ),
     pytest.param(
-        _strategy(requestedToCapacityRatio={"shape": [{}]}),
+        _strategy(type="MostAllocated", requestedToCapacityRatio={"shape": [{}]}),
         _FIT + "scoringStrategy.requestedToCapacityRatio: Forbidden: "
         "must be nil when type is not RequestedToCapacityRatio",
         id="shape-of-another-strategy",
+    ),
+    pytest.param(
+        _strategy(resources=[{"name": "cpu"}]),
+        _FIT + 'scoringStrategy.type: Unsupported value: "": '
+        'supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"',
+        id="strategy-without-a-type",
     ),
     pytest.param(_shape(), _FIT + f"{_SHAPE}: Required value: at least one point must be specified", id="empty-shape"),
     pytest.param(
