@@ -32,12 +32,8 @@ class PodGroupProtection:
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
         pods.cache.add_index(_INDEX, _group_keys)
-        groups.add_handler(informer.Handler(added=self._handle_group, updated=lambda _, new: self._handle_group(new)))
-        pods.add_handler(
-            informer.Handler(
-                added=lambda _: None, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_deletion
-            )
-        )
+        groups.add_handler(informer.Handler.on_write(self._handle_group))
+        pods.add_handler(informer.Handler(updated=lambda _, new: self._handle_pod(new), deleted=self._handle_deletion))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=1)

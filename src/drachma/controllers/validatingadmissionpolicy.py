@@ -28,7 +28,7 @@ class PolicyStatusController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        policies.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        policies.add_handler(informer.Handler.on_write(self._enqueue))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)

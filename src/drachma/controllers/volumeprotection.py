@@ -38,12 +38,8 @@ class VolumeClaimProtection:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        claims.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
-        pods.add_handler(
-            informer.Handler(
-                added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod
-            )
-        )
+        claims.add_handler(informer.Handler.on_write(self._enqueue))
+        pods.add_handler(informer.Handler.on_change(self._handle_pod))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=1)
@@ -111,7 +107,7 @@ class VolumeProtection:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        volumes.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        volumes.add_handler(informer.Handler.on_write(self._enqueue))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=1)

@@ -103,16 +103,8 @@ class Agents:
         self._node_changes: Final[asyncio.Queue[str] | None] = asyncio.Queue() if pretends_nodes else None
         if self._node_changes is not None:
             nodes.add_handler(informer.Handler(added=self._queue_node, deleted=self._queue_node))
-        nodes.add_handler(
-            informer.Handler(
-                added=self._update_node, updated=lambda _old, new: self._update_node(new), deleted=self._remove_node
-            )
-        )
-        pods.add_handler(
-            informer.Handler(
-                added=self._update_pod, updated=lambda _old, new: self._update_pod(new), deleted=self._remove_pod
-            )
-        )
+        nodes.add_handler(informer.Handler.on_write(self._update_node, deleted=self._remove_node))
+        pods.add_handler(informer.Handler.on_write(self._update_pod, deleted=self._remove_pod))
 
     async def run(self) -> None:
         """Register all nodes and run their pods until cancelled."""

@@ -14,7 +14,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 import msgspec
 
@@ -51,6 +51,16 @@ class Handler(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
     added: Callable[[ObjectT], None] = _nothing
     updated: Callable[[ObjectT, ObjectT], None] = _nothing
     deleted: Callable[[ObjectT], None] = _nothing
+
+    @classmethod
+    def on_change(cls, function: Callable[[ObjectT], None]) -> Self:
+        """Return a handler that calls one function with each object that is added, updated or deleted."""
+        return cls.on_write(function, deleted=function)
+
+    @classmethod
+    def on_write(cls, function: Callable[[ObjectT], None], *, deleted: Callable[[ObjectT], None] = _nothing) -> Self:
+        """Return a handler that calls one function with the new state of each object that is added or updated."""
+        return cls(added=function, updated=lambda _, new: function(new), deleted=deleted)
 
 
 class Informer(Generic[ObjectT]):

@@ -95,13 +95,7 @@ class Peers:
 
         ``assign`` is called with waiting pods whenever the responsibility for them may have changed.
         """
-        self._claims.add_handler(
-            informer.Handler(
-                added=self._claim_progress.heard,
-                updated=lambda _, new: self._claim_progress.heard(new),
-                deleted=self._claim_progress.heard,
-            )
-        )
+        self._claims.add_handler(informer.Handler.on_change(self._claim_progress.heard))
         self._lookout.register(assign)
 
     async def run(self) -> None:

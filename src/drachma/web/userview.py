@@ -245,9 +245,7 @@ class UserView:
                 for name in scope.namespaces:
                     one = informers.of(resource, Selection(name))
                     self._informers.setdefault(resource.qualified, []).append(one)
-                    one.add_handler(
-                        informer.Handler(added=self._put, updated=lambda _, new: self._put(new), deleted=self._drop)
-                    )
+                    one.add_handler(informer.Handler.on_write(self._put, deleted=self._drop))
             syncing = asyncio.create_task(self._note_synced(informers))
             try:
                 while True:

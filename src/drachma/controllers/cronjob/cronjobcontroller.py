@@ -50,12 +50,8 @@ class CronJobController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        cron_jobs.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
-        jobs.add_handler(
-            informer.Handler(
-                added=self._handle_job, updated=lambda _, new: self._handle_job(new), deleted=self._handle_job
-            )
-        )
+        cron_jobs.add_handler(informer.Handler.on_write(self._enqueue))
+        jobs.add_handler(informer.Handler.on_change(self._handle_job))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)

@@ -47,9 +47,7 @@ class DaemonSetController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        sets.add_handler(
-            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new), deleted=self._forget)
-        )
+        sets.add_handler(informer.Handler.on_write(self._enqueue, deleted=self._forget))
         self._members: Final = members.Members(
             pods, self._sets, kind=DaemonSet, selector=_selector, enqueue=self._queue.add
         )

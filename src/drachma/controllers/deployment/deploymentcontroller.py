@@ -45,9 +45,7 @@ class DeploymentController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        deployments.add_handler(
-            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new), deleted=self._forget)
-        )
+        deployments.add_handler(informer.Handler.on_write(self._enqueue, deleted=self._forget))
         self._members: Final = members.Members(
             self._informer, self._deployments, kind=Deployment, selector=_selector, enqueue=self._queue.add
         )

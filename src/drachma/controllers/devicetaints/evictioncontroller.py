@@ -81,11 +81,7 @@ class DeviceTaintEviction:
         informers.of(pod.Pod).add_handler(
             informer.Handler(added=self._decide, updated=self._handle_pod_update, deleted=self._handle_pod_deletion)
         )
-        informers.of(resourceslice.ResourceSlice).add_handler(
-            informer.Handler(
-                added=self._handle_slice, updated=lambda _, new: self._handle_slice(new), deleted=self._handle_slice
-            )
-        )
+        informers.of(resourceslice.ResourceSlice).add_handler(informer.Handler.on_change(self._handle_slice))
         if with_rules:
             informers.of(Rule).add_handler(
                 informer.Handler(

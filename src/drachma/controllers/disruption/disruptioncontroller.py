@@ -52,7 +52,7 @@ class DisruptionController:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        budgets.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        budgets.add_handler(informer.Handler.on_write(self._enqueue))
         pods.add_handler(
             informer.Handler(added=self._handle_pod, updated=self._handle_pod_update, deleted=self._handle_pod)
         )
@@ -170,7 +170,7 @@ class StaleConditions:
         self._queue: Final[workqueue.Queue[cache.Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        pods.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        pods.add_handler(informer.Handler.on_write(self._enqueue))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=1)

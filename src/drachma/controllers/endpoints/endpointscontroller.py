@@ -204,7 +204,7 @@ class _SlicePlanner:
         self._nodes: Final = nodes
 
     def handler(self, add: Callable[[sliceplan.EndpointSlice], None]) -> informer.Handler[sliceplan.EndpointSlice]:
-        return informer.Handler(added=add, updated=lambda _, new: add(new), deleted=add)
+        return informer.Handler.on_change(add)
 
     def service_key(self, subject: sliceplan.EndpointSlice) -> cache.Key | None:
         labels = subject.metadata.labels

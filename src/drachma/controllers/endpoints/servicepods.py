@@ -89,7 +89,7 @@ class ServicePods:
         self._services: Final = services.cache
         self._pods: Final = pods.cache
         self._enqueue_key: Final = enqueue
-        services.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        services.add_handler(informer.Handler.on_write(self._enqueue))
         pods.add_handler(
             informer.Handler(added=self._handle_pod, updated=self._handle_update, deleted=self._handle_pod)
         )

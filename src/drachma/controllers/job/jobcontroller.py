@@ -66,11 +66,7 @@ class JobController:
             metrics=surroundings.queues,
             retries=workqueue.Retries(initial=1.0, maximum=60.0),
         )
-        jobs.add_handler(
-            informer.Handler(
-                added=self._handle_job, updated=lambda _, new: self._handle_job(new), deleted=self._handle_job
-            )
-        )
+        jobs.add_handler(informer.Handler.on_change(self._handle_job))
         pods.add_handler(
             informer.Handler(added=self._handle_pod, updated=self._handle_update, deleted=self._handle_pod)
         )

@@ -32,9 +32,7 @@ class TimeToLive:
             buckets=tuple(0.1 * 2**exponent for exponent in range(14)),
             registry=surroundings.registry,
         )
-        surroundings.informers.of(job.Job).add_handler(
-            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new))
-        )
+        surroundings.informers.of(job.Job).add_handler(informer.Handler.on_write(self._enqueue))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=WORKERS)

@@ -38,7 +38,7 @@ class NamespaceController:
             retries=workqueue.Retries(maximum=_LONGEST_PAUSE),
         )
         namespaces = surroundings.informers.of(namespace.Namespace)
-        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        namespaces.add_handler(informer.Handler.on_write(self._enqueue))
         self._namespaces: Final = namespaces.cache
         self._writer: Final = objectwrites.Writer(surroundings.client, namespaces)
         pods = surroundings.informers.of(pod.Pod)

@@ -62,9 +62,7 @@ class NodeLifecycle:
         self._last_check = self._clock.monotonic()
         self._last_nodes: Final[dict[str, node.Node]] = {}
         self._unready: Final[dict[str, dict[str, None]]] = {}
-        informers.of(node.Node).add_handler(
-            informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new))
-        )
+        informers.of(node.Node).add_handler(informer.Handler.on_write(self._enqueue))
         gauge = functools.partial(prometheus_client.Gauge, labelnames=("zone",), registry=registry)
         self._zone_size: Final = gauge("node_collector_zone_size", "Nodes in a zone.")
         self._zone_health: Final = gauge("node_collector_zone_health", "Percentage of a zone's nodes that are ready.")

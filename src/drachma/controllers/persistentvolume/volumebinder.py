@@ -46,18 +46,8 @@ class PersistentVolumeBinder:
         self._queue: Final[workqueue.Queue[_Key]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        claims.add_handler(
-            informer.Handler(
-                added=self._handle_claim,
-                updated=lambda _, new: self._handle_claim(new),
-                deleted=self._handle_claim_deletion,
-            )
-        )
-        volumes.add_handler(
-            informer.Handler(
-                added=self._handle_volume, updated=lambda _, new: self._handle_volume(new), deleted=self._handle_volume
-            )
-        )
+        claims.add_handler(informer.Handler.on_write(self._handle_claim, deleted=self._handle_claim_deletion))
+        volumes.add_handler(informer.Handler.on_change(self._handle_volume))
         classes.add_handler(
             informer.Handler(added=lambda _: self._enqueue_unbound(), updated=lambda *_: self._enqueue_unbound())
         )

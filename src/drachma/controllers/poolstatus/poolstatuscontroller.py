@@ -50,7 +50,7 @@ class ResourcePoolStatusController:
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        requests.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        requests.add_handler(informer.Handler.on_write(self._enqueue))
 
     async def run(self) -> None:
         await controller.together(

@@ -76,11 +76,7 @@ class ResourceClaimController:
         )
         pods.cache.add_index(CLAIM_INDEX, _claims)
         pods.cache.add_index(TEMPLATE_INDEX, _templates)
-        pods.add_handler(
-            informer.Handler(
-                added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod_deletion
-            )
-        )
+        pods.add_handler(informer.Handler.on_write(self._handle_pod, deleted=self._handle_pod_deletion))
         claims.add_handler(
             informer.Handler(added=self._handle_claim, updated=self._handle_claim_update, deleted=self._enqueue_users)
         )
@@ -90,15 +86,9 @@ class ResourceClaimController:
         if self._groups is not None:
             pods.cache.add_index(GROUP_INDEX, _groups)
             self._groups.cache.add_index(TEMPLATE_INDEX, _templates)
-            self._groups.add_handler(
-                informer.Handler(
-                    added=self._handle_group,
-                    updated=lambda _, new: self._handle_group(new),
-                    deleted=self._handle_group_deletion,
-                )
-            )
+            self._groups.add_handler(informer.Handler.on_write(self._handle_group, deleted=self._handle_group_deletion))
         informers.of(resourceclaimtemplate.ResourceClaimTemplate).add_handler(
-            informer.Handler(added=self._handle_template, updated=lambda _, new: self._handle_template(new))
+            informer.Handler.on_write(self._handle_template)
         )
 
     async def run(self) -> None:

@@ -24,7 +24,7 @@ class ServiceAccountController:
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "serviceaccount", clock=surroundings.clock, metrics=surroundings.queues
         )
-        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        namespaces.add_handler(informer.Handler.on_write(self._enqueue))
         accounts.add_handler(informer.Handler(deleted=self._handle_deletion))
 
     async def run(self) -> None:

@@ -34,7 +34,7 @@ class RootCertificatePublisher:
         self._queue: Final[workqueue.Queue[str]] = workqueue.Queue(
             "root_ca_cert_publisher", clock=surroundings.clock, metrics=surroundings.queues
         )
-        namespaces.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        namespaces.add_handler(informer.Handler.on_write(self._enqueue))
         maps.add_handler(informer.Handler(updated=lambda _, new: self._handle_map(new), deleted=self._handle_map))
 
     async def run(self) -> None:

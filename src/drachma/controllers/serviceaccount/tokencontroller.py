@@ -31,7 +31,7 @@ class TokenController:
         self._queue: Final[workqueue.Queue[tuple[str, str]]] = workqueue.Queue(
             "serviceaccount_tokens_secret", clock=surroundings.clock, metrics=surroundings.queues
         )
-        secrets.add_handler(informer.Handler(added=self._enqueue, updated=lambda _, new: self._enqueue(new)))
+        secrets.add_handler(informer.Handler.on_write(self._enqueue))
         accounts.add_handler(informer.Handler(added=self._handle_account, deleted=self._handle_account))
 
     async def run(self) -> None:

@@ -195,7 +195,7 @@ class StructuredParameters:
 
 def _each(see: Callable[[_ObjectT], None]) -> informer.Handler[_ObjectT]:
     """Make a handler that treats all changes alike."""
-    return informer.Handler(added=see, updated=lambda _, new: see(new), deleted=see)
+    return informer.Handler.on_change(see)
 
 
 class StructuredMetrics(prometheus_registry.Collector):

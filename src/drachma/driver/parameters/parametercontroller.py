@@ -62,7 +62,7 @@ class ParameterController:
         def see(vendor_object: vendorkind.VendorObject) -> None:
             self._queue.add(Item(number, vendor_object.metadata.namespace, vendor_object.metadata.name))
 
-        return informer.Handler(added=see, updated=lambda _, new: see(new))
+        return informer.Handler.on_write(see)
 
     async def _reconcile(self, item: Item) -> None:
         vendor_object = self._caches[item.kind].get(item.name, namespace=item.namespace)

@@ -91,11 +91,7 @@ class Publisher:
         fields = f"spec.driver={driver},spec.nodeName={self._identity.node_name or ''}"
         self._informer: Final = around.informers.of(resourceslice.ResourceSlice, protocol.Selection(fields=fields))
         self._view: Final = sliceview.SliceView(self._informer, around.clock)
-        self._informer.add_handler(
-            informer.Handler(
-                added=self._heard, updated=lambda _old, new: self._heard(new), deleted=self._heard_of_removal
-            )
-        )
+        self._informer.add_handler(informer.Handler.on_write(self._heard, deleted=self._heard_of_removal))
 
     def publish(self, layouts: Mapping[str, Layout]) -> None:
         """From now on there shall be these pools and no others. Returns at once."""

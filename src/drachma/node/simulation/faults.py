@@ -52,9 +52,7 @@ class SimulatedFaults:
         self._has_changes: Final = asyncio.Event()
         self.health: Final = SimulatedHealth(slices)
         slices.cache.add_index(_INDEX, _slow_pools)
-        slices.add_handler(
-            informer.Handler(added=self._notice, updated=lambda _, new: self._notice(new), deleted=self._notice)
-        )
+        slices.add_handler(informer.Handler.on_change(self._notice))
 
     def prepare_seconds(self, driver: str, results: Sequence[tuple[str, str]]) -> float:
         """Return the time to prepare devices of a driver, given as pools and names, all at once.

@@ -119,9 +119,7 @@ class SlicePublishers:
         self._events: Final[dict[str, asyncio.Event]] = {}
         slices.cache.add_index(_INDEX, _publishers)
         slices.cache.add_index(_POOLS, lambda each: (f"{each.spec.driver}/{each.spec.pool.name}",))
-        slices.add_handler(
-            informer.Handler(added=self._wake, updated=lambda _old, new: self._wake(new), deleted=self._wake)
-        )
+        slices.add_handler(informer.Handler.on_change(self._wake))
 
     def slices(self, publisher: str) -> list[resourceslice.ResourceSlice]:
         """Return the slices of a publisher."""

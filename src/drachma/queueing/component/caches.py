@@ -359,9 +359,7 @@ def workload_of(subject: pod.Pod) -> str:
 
 def call_on_change(source: Source[Any], listener: _Listener) -> None:
     """Call a function whenever an object is added, changed or deleted."""
-    source.add_handler(
-        Handler(added=lambda _: listener(), updated=lambda _old, _new: listener(), deleted=lambda _: listener())
-    )
+    source.add_handler(Handler.on_change(lambda _: listener()))
 
 
 def is_spec_changed(old: clusterqueue.ClusterQueue | clusterqueue.Cohort | localqueue.LocalQueue, new: Any) -> bool:

@@ -40,7 +40,7 @@ class ConfigurationMap:
         self._recorder: Final = recorder
         self._maps: Final[dict[str, configmap.ConfigMap]] = {}
         surroundings.informers.of(configmap.ConfigMap, SELECTION).add_handler(
-            Handler(added=self._put, updated=lambda _, new: self._put(new), deleted=self._withdraw)
+            Handler.on_write(self._put, deleted=self._withdraw)
         )
 
     def _put(self, config_map: configmap.ConfigMap) -> None:

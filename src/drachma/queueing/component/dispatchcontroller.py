@@ -70,27 +70,11 @@ class DispatchController:
         """Consecutive failed attempts to connect, by cluster."""
         self._cluster_objects: Final = surroundings.informers.of(resources.MULTI_KUEUE_CLUSTERS)
         self._configs: Final = surroundings.informers.of(resources.MULTI_KUEUE_CONFIGS)
-        self._cluster_objects.add_handler(
-            Handler(
-                added=self._handle_cluster,
-                updated=lambda _, new: self._handle_cluster(new),
-                deleted=self._handle_cluster,
-            )
-        )
-        self._configs.add_handler(
-            Handler(
-                added=lambda _: self._handle_configs(),
-                updated=lambda _, __: self._handle_configs(),
-                deleted=lambda _: self._handle_configs(),
-            )
-        )
-        caches.checks.add_handler(Handler(added=self._handle_check, updated=lambda _, new: self._handle_check(new)))
+        self._cluster_objects.add_handler(Handler.on_change(self._handle_cluster))
+        self._configs.add_handler(Handler.on_change(lambda _: self._handle_configs()))
+        caches.checks.add_handler(Handler.on_write(self._handle_check))
         caches.workloads.add_handler(
-            Handler(
-                added=self._handle_workload,
-                updated=lambda _, new: self._handle_workload(new),
-                deleted=lambda old: self._queue.hasten(key_of(old)),
-            )
+            Handler.on_write(self._handle_workload, deleted=lambda old: self._queue.hasten(key_of(old)))
         )
 
     async def run(self) -> None:

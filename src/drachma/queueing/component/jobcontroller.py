@@ -78,16 +78,8 @@ class JobController:
             f"kueue_{kind.model.kind.kind.lower()}", clock=surroundings.clock, metrics=surroundings.queues
         )
         self._jobs: Final = surroundings.informers.of(kind.resource, with_documents=True)
-        self._jobs.add_handler(
-            Handler(added=self._handle_job, updated=lambda _, new: self._handle_job(new), deleted=self._handle_job)
-        )
-        caches.workloads.add_handler(
-            Handler(
-                added=self._handle_workload,
-                updated=lambda _, new: self._handle_workload(new),
-                deleted=self._handle_workload,
-            )
-        )
+        self._jobs.add_handler(Handler.on_change(self._handle_job))
+        caches.workloads.add_handler(Handler.on_change(self._handle_workload))
         configured.subscribe(self._handle_configuration)
 
     async def run(self) -> None:

@@ -51,12 +51,8 @@ class NodeFailureController:
         )
         caches.workloads.cache.add_index(_WORKLOADS_OF_NODE, _assigned_nodes)
         caches.pods.cache.add_index(_PODS_OF_NODE, _nodes_of_pod)
-        caches.nodes.add_handler(
-            Handler(added=self._handle_node, updated=lambda _, new: self._handle_node(new), deleted=self._handle_node)
-        )
-        caches.pods.add_handler(
-            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
-        )
+        caches.nodes.add_handler(Handler.on_change(self._handle_node))
+        caches.pods.add_handler(Handler.on_change(self._handle_pod))
         caches.workloads.add_handler(Handler(added=self._handle_workload, updated=self._handle_change))
 
     async def run(self) -> None:

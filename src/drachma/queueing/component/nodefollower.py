@@ -21,12 +21,8 @@ class NodeFollower:
         self._on_room: Final = on_room
         self._filled: Admitter | None = None
         """Admitter that has all nodes and pods."""
-        caches.nodes.add_handler(
-            Handler(added=self._set_node, updated=lambda _, new: self._set_node(new), deleted=self._remove_node)
-        )
-        caches.pods.add_handler(
-            Handler(added=self._set_pod, updated=lambda _, new: self._set_pod(new), deleted=self._remove_pod)
-        )
+        caches.nodes.add_handler(Handler.on_write(self._set_node, deleted=self._remove_node))
+        caches.pods.add_handler(Handler.on_write(self._set_pod, deleted=self._remove_pod))
 
     def fill(self) -> None:
         """Report everything to an admitter that is new, or whose first Topology has appeared."""

@@ -64,14 +64,10 @@ class ParentController:
         )
         self._index: Final = f"queueing-{name}"
         self._parents: Final = surroundings.informers.of(kind.resource, with_documents=True)
-        self._parents.add_handler(
-            Handler(
-                added=self._handle_parent, updated=lambda _, new: self._handle_parent(new), deleted=self._handle_parent
-            )
-        )
+        self._parents.add_handler(Handler.on_change(self._handle_parent))
         self._pods: Final = surroundings.informers.of(pod.Pod, with_documents=True)
         self._pods.cache.add_index(self._index, self._pod_index)
-        self._pods.add_handler(Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new)))
+        self._pods.add_handler(Handler.on_write(self._handle_pod))
         self._sets: Final = surroundings.informers.of(resources.STATEFUL_SETS, with_documents=True)
         self._sets.add_handler(Handler(updated=lambda _, new: self._handle_set(new)))
         caches.workloads.add_handler(

@@ -52,16 +52,8 @@ class PodController:
         )
         self._pods: Final = surroundings.informers.of(pod.Pod, with_documents=True)
         self._pods.cache.add_index(_GROUPS, self._group_index)
-        self._pods.add_handler(
-            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
-        )
-        caches.workloads.add_handler(
-            Handler(
-                added=self._handle_workload,
-                updated=lambda _, new: self._handle_workload(new),
-                deleted=self._handle_workload,
-            )
-        )
+        self._pods.add_handler(Handler.on_change(self._handle_pod))
+        caches.workloads.add_handler(Handler.on_change(self._handle_workload))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)

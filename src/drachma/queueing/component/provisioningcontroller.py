@@ -51,27 +51,11 @@ class ProvisioningController:
         self._configs: Final = surroundings.informers.of(resources.PROVISIONING_CONFIGS)
         self._requests: Final = surroundings.informers.of(resources.PROVISIONING_REQUESTS, with_documents=True)
         self._requests.cache.add_index(_BY_WORKLOAD, _owning_workloads)
-        self._requests.add_handler(
-            Handler(
-                added=self._handle_request,
-                updated=lambda _, new: self._handle_request(new),
-                deleted=self._handle_request,
-            )
-        )
+        self._requests.add_handler(Handler.on_change(self._handle_request))
         caches.workloads.cache.add_index(_BY_CHECK, lambda each: [state.name for state in each.status.admission_checks])
-        caches.workloads.add_handler(
-            Handler(added=self._handle_workload, updated=lambda _, new: self._handle_workload(new))
-        )
-        caches.checks.add_handler(
-            Handler(
-                added=self._handle_check, updated=lambda _, new: self._handle_check(new), deleted=self._handle_check
-            )
-        )
-        self._configs.add_handler(
-            Handler(
-                added=self._handle_config, updated=lambda _, new: self._handle_config(new), deleted=self._handle_config
-            )
-        )
+        caches.workloads.add_handler(Handler.on_write(self._handle_workload))
+        caches.checks.add_handler(Handler.on_change(self._handle_check))
+        self._configs.add_handler(Handler.on_change(self._handle_config))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)

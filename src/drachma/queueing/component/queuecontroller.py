@@ -70,19 +70,8 @@ class QueueController:
             )
         )
         configured.subscribe(self._handle_configuration)
-        caches.flavors.add_handler(
-            Handler(
-                added=self._handle_flavor,
-                updated=lambda _, new: self._handle_flavor(new),
-                deleted=self._handle_flavor,
-            )
-        )
-        caches.topologies.add_handler(
-            Handler(
-                added=lambda new: statuses.add_topology(new.metadata.name),
-                updated=lambda _, new: statuses.add_topology(new.metadata.name),
-            )
-        )
+        caches.flavors.add_handler(Handler.on_change(self._handle_flavor))
+        caches.topologies.add_handler(Handler.on_write(lambda new: statuses.add_topology(new.metadata.name)))
 
     async def run(self) -> None:
         await controller.work(self._statuses.queue, self._reconcile, workers=_WORKERS)

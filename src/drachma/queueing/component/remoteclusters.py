@@ -32,9 +32,7 @@ class RemoteCluster:
         self.workloads: Final = self.informers.of(resources.WORKLOADS, with_documents=True)
         self._listener: Final = listener
         self._followed: Final[set[str]] = set()
-        self.workloads.add_handler(
-            Handler(added=self._handle, updated=lambda _, new: self._handle(new), deleted=self._handle)
-        )
+        self.workloads.add_handler(Handler.on_change(self._handle))
 
     def _handle(self, wl: workload.Workload) -> None:
         self._listener(Key(wl.metadata.namespace, wl.metadata.name))
@@ -50,9 +48,7 @@ class RemoteCluster:
             if name:
                 self._listener(Key(job.metadata.namespace, name))
 
-        self.informers.of(resource, with_documents=True).add_handler(
-            Handler(added=handle, updated=lambda _, new: handle(new), deleted=handle)
-        )
+        self.informers.of(resource, with_documents=True).add_handler(Handler.on_change(handle))
 
     @property
     def problem(self) -> str:

@@ -42,12 +42,8 @@ class TopologyPodController:
             "kueue_topology_ungater", clock=surroundings.clock, metrics=surroundings.queues
         )
         caches.pods.cache.add_index(_MEMBERS, lambda each: (_members_key(each),) if _is_member(each) else ())
-        caches.pods.add_handler(
-            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
-        )
-        caches.workloads.add_handler(
-            Handler(added=self._handle_workload, updated=lambda _, new: self._handle_workload(new))
-        )
+        caches.pods.add_handler(Handler.on_change(self._handle_pod))
+        caches.workloads.add_handler(Handler.on_write(self._handle_workload))
 
     async def run(self) -> None:
         await controller.work(self._queue, self._reconcile, workers=_WORKERS)

@@ -63,37 +63,15 @@ class WorkloadController:
         self._admission: Final = admission
         self._recorder: Final = recorder
         self._queue: Final = queue
-        caches.workloads.add_handler(
-            Handler(
-                added=self._handle_workload,
-                updated=lambda _, new: self._handle_workload(new),
-                deleted=self._handle_gone,
-            )
-        )
-        caches.templates.add_handler(
-            Handler(
-                added=self._handle_template,
-                updated=lambda _, new: self._handle_template(new),
-                deleted=self._handle_template,
-            )
-        )
-        caches.classes.add_handler(
-            Handler(
-                added=self._handle_class, updated=lambda _, new: self._handle_class(new), deleted=self._handle_class
-            )
-        )
+        caches.workloads.add_handler(Handler.on_write(self._handle_workload, deleted=self._handle_gone))
+        caches.templates.add_handler(Handler.on_change(self._handle_template))
+        caches.classes.add_handler(Handler.on_change(self._handle_class))
         for source in caches.first_alpha.sources if caches.first_alpha is not None else ():
             call_on_change(source, self._handle_devices)
         if caches.groups is not None:
-            caches.groups.add_handler(
-                Handler(
-                    added=self._handle_group, updated=lambda _, new: self._handle_group(new), deleted=self._handle_group
-                )
-            )
-        caches.pods.add_handler(
-            Handler(added=self._handle_pod, updated=lambda _, new: self._handle_pod(new), deleted=self._handle_pod)
-        )
-        caches.claims.add_handler(Handler(added=self._handle_claim, updated=lambda _, new: self._handle_claim(new)))
+            caches.groups.add_handler(Handler.on_change(self._handle_group))
+        caches.pods.add_handler(Handler.on_change(self._handle_pod))
+        caches.claims.add_handler(Handler.on_write(self._handle_claim))
         caches.local_queues.add_handler(
             Handler(
                 added=self._handle_local_queue,

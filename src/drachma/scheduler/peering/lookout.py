@@ -64,21 +64,9 @@ class Lookout:
         ``assign`` is called with waiting pods whenever the responsibility for them may have changed.
         """
         self._assign = assign
-        self._pods.add_handler(
-            informer.Handler(
-                added=self._pod_changed, updated=lambda _, new: self._pod_changed(new), deleted=self._pod_gone
-            )
-        )
-        self._claims.add_handler(
-            informer.Handler(
-                added=self._claim_changed, updated=lambda _, new: self._claim_changed(new), deleted=self._claim_gone
-            )
-        )
-        self._leases.add_handler(
-            informer.Handler(
-                added=self._lease_changed, updated=lambda _, new: self._lease_changed(new), deleted=self._lease_gone
-            )
-        )
+        self._pods.add_handler(informer.Handler.on_write(self._pod_changed, deleted=self._pod_gone))
+        self._claims.add_handler(informer.Handler.on_write(self._claim_changed, deleted=self._claim_gone))
+        self._leases.add_handler(informer.Handler.on_write(self._lease_changed, deleted=self._lease_gone))
 
     async def run(self) -> None:
         """Notice dead schedulers and delete their leases, until cancelled."""

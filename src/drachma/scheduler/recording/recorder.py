@@ -60,15 +60,9 @@ class Recorder:
                 continue
             source: deliberation.Source[Any] = sources.of(row.kind)
             if row.kind is pod.Pod:
-                source.add_handler(
-                    informer.Handler(
-                        added=self._put_pod, updated=lambda _, new: self._put_pod(new), deleted=self._remove_pod
-                    )
-                )
+                source.add_handler(informer.Handler.on_write(self._put_pod, deleted=self._remove_pod))
             else:
-                source.add_handler(
-                    informer.Handler(added=self._put, updated=lambda _, new: self._put(new), deleted=self._remove)
-                )
+                source.add_handler(informer.Handler.on_write(self._put, deleted=self._remove))
 
     def open(self) -> contextlib.AbstractContextManager[None]:
         """Record decisions until the end of the context. Raises InvalidValueError if the file cannot be written."""

@@ -54,8 +54,8 @@ class LocalProvisioner:
         self._queue: Final[workqueue.Queue[tuple[str, str]]] = workqueue.Queue(
             self.name, clock=surroundings.clock, metrics=surroundings.queues
         )
-        claims.add_handler(informer.Handler(added=self._queue_claim, updated=lambda _, new: self._queue_claim(new)))
-        volumes.add_handler(informer.Handler(added=self._queue_volume, updated=lambda _, new: self._queue_volume(new)))
+        claims.add_handler(informer.Handler.on_write(self._queue_claim))
+        volumes.add_handler(informer.Handler.on_write(self._queue_volume))
 
     async def run(self) -> None:
         with contextlib.suppress(errors.ObjectExistsError):
