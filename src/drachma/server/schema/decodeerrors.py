@@ -8,7 +8,6 @@ Almost all documents are valid, which ``server.schema.typecheck`` finds out quic
 
 import base64
 import binascii
-import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -212,7 +211,6 @@ def _time(value: str, *, layout: str) -> None:
         # Go accepts the time, such as one in the year 0; it cannot be stored here.
         quoted = quotation.quote(value)
         raise _Mismatch(f'parsing time {quoted} as "{layout}": cannot parse {quoted} as "2006"') from None
-
 
 
 def _refuse(value: Any, kind: model.Type, *, path: str, owner: Owner) -> NoReturn:
