@@ -12,7 +12,7 @@ from drachma.scheduler import Settings
 from drachma.scheduler.snapshot import gangs
 from drachma.simulate import NodeGroup, Simulation, livecluster
 from drachma.simulate.growth import Plan, Planner
-from drachma.testing import PodBuilder, claim, claim_template, device_class, node, resource_slice
+from drachma.testing import PodBuilder, claim, claim_template, device, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
 from tests.scenarios import schedulers
 
@@ -127,6 +127,30 @@ async def test_a_gang_shares_a_claim() -> None:
         await world.create(*sharing)
         assert len(set(await nodes_of(world, "w0", "w1", "w2"))) == 1
         assert await world.users("c") == ["w0", "w1", "w2"]
+
+
+async def test_a_shared_claim_keeps_its_device_and_a_pods_own_claim_its_selectors() -> None:
+    """The claim that the gang shares has the device that comes first; upstream sometimes exchanges it for another."""
+    plain, fast = device("gpu-0").attributes(fast=False), device("gpu-1").attributes(fast=True)
+    machine_slice = resource_slice("s", driver=DRIVER, pool="n1").on_node("n1").devices(plain, fast)
+    own = claim_template("fast").request("gpu", device_class="gpu", select=f'device.attributes["{DRIVER}"].fast')
+    shared = claim("shared").request("gpu", device_class="gpu")
+    async with schedulers.cluster(gates=GATES) as world:
+        await world.create(COMMON[0], node("n1"), machine_slice, own, shared)
+        first = a_pod("first").container("c").claim("x", claim="shared")
+        await world.create(first)
+        assert await world.devices("shared") == ["n1/gpu-0"]
+        members = [
+            a_pod("a").container("c").claim("x", claim="shared").claim("y", template="fast"),
+            a_pod("b").container("c").claim("x", claim="shared"),
+        ]
+        await world.create(*(each.label(gangs.LABEL, "g").annotation(gangs.SIZE, "2") for each in members))
+        assert await nodes_of(world, "a", "b") == ["n1", "n1"]
+        assert await world.devices("shared") == ["n1/gpu-0"]
+        (generated,) = [
+            each for each in await world.all_of(resourceclaim.ResourceClaim) if each.metadata.name != "shared"
+        ]
+        assert await world.devices(generated.metadata.name) == ["n1/gpu-1"]
 
 
 async def test_a_pod_group_says_how_many() -> None:

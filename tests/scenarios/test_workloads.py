@@ -241,6 +241,35 @@ async def test_a_set_adopts_what_matches_and_lets_go_what_does_not() -> None:
         assert not released.metadata.owner_references
 
 
+async def test_a_deployment_adopts_a_set_with_the_hash_of_another_controller() -> None:
+    """As upstream's controller names it: the template decides, not the hash."""
+    async with _cluster() as cluster:
+        document = _deployment(2)
+        foreign = {"app": "web", "pod-template-hash": "5d9c7b8f6d"}
+        template = document["spec"]["template"]
+        made = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web-5d9c7b8f6d", "namespace": "default", "labels": foreign},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": foreign},
+                "template": {**template, "metadata": {"labels": foreign}},
+            },
+        }
+        await cluster.client.create_document(replicaset.ReplicaSet, made)
+        await cluster.advance(5)
+        await _create(cluster, document)
+        (adopted,) = await cluster.all_of(replicaset.ReplicaSet)
+        assert adopted.metadata.name == "web-5d9c7b8f6d"
+        assert [each.name for each in adopted.metadata.owner_references] == ["web"]
+        await _patch(cluster, _image("web:2"))
+        await cluster.advance(60)
+        names = {each.metadata.name for each in await cluster.all_of(replicaset.ReplicaSet)}
+        (own,) = names - {"web-5d9c7b8f6d"}
+        assert own.startswith("web-")
+
+
 async def test_a_deployment_made_anew_adopts_the_sets_that_it_left() -> None:
     async with _cluster() as cluster:
         await _create(cluster, _deployment(2))

@@ -63,12 +63,12 @@ def _device(
         pool=block.pool_id.pool,
         device=device.name,
         admin_access=way.admin_access or None,
-        tolerations=way.tolerations,
-        binding_conditions=device.binding_conditions if features.device_binding else ABSENT_TUPLE,
-        binding_failure_conditions=device.binding_failure_conditions if features.device_binding else ABSENT_TUPLE,
+        tolerations=way.tolerations or ABSENT_TUPLE,
+        binding_conditions=(features.device_binding and device.binding_conditions) or ABSENT_TUPLE,
+        binding_failure_conditions=(features.device_binding and device.binding_failure_conditions) or ABSENT_TUPLE,
         share_id=share_id,
         consumed_capacity=consumed,
-        skip_node_operations=block.owners[place].spec.skip_node_operations,
+        skip_node_operations=block.owners[place].spec.skip_node_operations or ABSENT_TUPLE,
     )
 
 

@@ -121,8 +121,8 @@ def _is_common(versions: Sequence[Document], field: str) -> bool:
 
 
 def check_name(name: str, spec: Document) -> Errors:
-    """Yield an error if the name of a definition is not that of its resource."""
-    if name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
+    """Yield an error if the name of a definition is not that of its resource; other rules report an absent name."""
+    if name and name != f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}":
         yield fielderror.invalid(METADATA.child("name"), name, 'must be spec.names.plural+"."+spec.group')
 
 
@@ -181,7 +181,7 @@ def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
     if sum(bool(version.get("storage")) for version in spec.versions) != 1:
         detail = "must have exactly one version marked as storage version"
         problems.append(fielderror.invalid(SPEC.child("versions"), spec.shown(), detail))
-    if titles:
+    if titles and titles[0]:
         problems += constraints.resource_label(titles[0], SPEC.child("version"))
     for type_name in ("RequiredNames", "CustomResourceDefinitionNames"):
         problems += _TYPES[type_name](spec.names, SPEC.child("names"))

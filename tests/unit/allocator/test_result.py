@@ -5,6 +5,7 @@ from __future__ import annotations
 from drachma import allocator
 from drachma.allocator import selectors
 from drachma.api import resourceclaim
+from drachma.offline import allocatorcase
 from drachma.testing import claim, device_class, resource_slice, subrequest
 from drachma.testing.claims import ClaimBuilder
 
@@ -68,3 +69,35 @@ def test_only_the_subrequest_that_was_chosen_counts() -> None:
         ("FromClaim", "second", ("r/s1",)),
         ("FromClaim", "parent", ("r",)),
     ]
+
+
+def test_empty_lists_are_left_out() -> None:
+    """As Go's encoder leaves them out, so that the stored claim equals the result."""
+    exactly = {"deviceClassName": "a", "allocationMode": "ExactCount", "count": 1, "tolerations": []}
+    device = {"name": "x", "bindingConditions": [], "bindingFailureConditions": []}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    case = allocatorcase.AllocatorCase(
+        {
+            "name": "empty-lists",
+            "features": ["all"],
+            "node": {"metadata": {"name": "n"}},
+            "classes": [{"metadata": {"name": "a"}, "spec": {}}],
+            "claims": [
+                {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
+            ],
+            "slices": [
+                {
+                    "metadata": {"name": "s"},
+                    "spec": {
+                        "driver": "d",
+                        "pool": pool,
+                        "allNodes": True,
+                        "devices": [device],
+                        "skipNodeOperations": [],
+                    },
+                }
+            ],
+        }
+    )
+    want = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]}}
+    assert case.answer() == {"results": [want]}

@@ -56,6 +56,9 @@ LEADING_ZERO = "IPv4 field has octet with leading zero"
         ("'a1b22'.findAll('[0-9]+', 1)", ["1"]),
         ("'ABC'.find('\\\\p{Lu}+')", "ABC"),
         ("'ABC'.find('\\\\p{uppercase letter}+')", "ABC"),
+        # quantities: Go's negation of the least integer is itself
+        ("quantity('3').sub(-9223372036854775808).isLessThan(quantity('0'))", True),
+        ("quantity('500m').sub(-9223372036854775808).isLessThan(quantity('0'))", False),
         # addresses
         ("string(ip('2001:DB8::1'))", "2001:db8::1"),
         ("ip('10.0.0.1').family()", 4),

@@ -7,9 +7,10 @@ import pytest
 
 from drachma import errors
 from drachma.api import deployment, job, meta, pod, poddisruptionbudget, replicaset
-from drachma.client import patches
+from drachma.client import patches, target
 from drachma.controllers.disruption import DisruptionController
 from tests.unit.controllers import builders, worlds
+from tests.unit.server.kinds.apiextensions import widgets
 
 Budget = poddisruptionbudget.PodDisruptionBudget
 LABELS = {"a": "b"}
@@ -119,6 +120,32 @@ async def test_replica_sets_of_one_deployment_are_one(world: worlds.World) -> No
         await running(world, f"of-{name}", builders.owned_by(own, controller=True))
     await budget(world, maxUnavailable=1)
     assert await counts(world) == (3, 2, 2, 0)
+
+
+async def test_the_scale_of_a_custom_resource_is_not_read(world: worlds.World) -> None:
+    """Upstream reads it; budgets in percent then count its replicas."""
+    scale = {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}
+    version = widgets.version(spec=widgets.fields(n={"type": "integer"}), subresources={"status": {}, "scale": scale})
+    definitions = target.metadata_of(
+        "apiextensions.k8s.io",
+        "v1",
+        plural="customresourcedefinitions",
+        kind="CustomResourceDefinition",
+        namespaced=False,
+    )
+    await world.client.create_document(definitions, widgets.definition(version))
+    await world.settle()
+    kind = target.metadata_of(widgets.GROUP, "v1", plural="widgets", kind="Widget", namespaced=True)
+    document = {**widgets.widget(n=2), "metadata": {"name": "w", "namespace": "default"}}
+    own = await world.client.create_document(kind, document)
+    owner = meta.OwnerReference(
+        api_version=own["apiVersion"], kind="Widget", name="w", uid=own["metadata"]["uid"], controller=True
+    )
+    await running(world, "p", owner)
+    await running(world, "q", owner)
+    await budget(world, maxUnavailable="50%")
+    current = await status(world)
+    assert (current.disruptions_allowed, condition(current)[:2]) == (0, ("False", "SyncFailed"))
 
 
 async def test_an_owner_without_a_scale_allows_nothing(world: worlds.World) -> None:

@@ -129,6 +129,37 @@ async def test_field_validation(server: Client, mode: str, code: int, warnings: 
         assert "bogus" not in answer.body["spec"]
 
 
+async def test_unknown_fields_are_dropped(server: Client) -> None:
+    """Of kinds of all groups, at any depth."""
+    maps = "/api/v1/namespaces/default/configmaps"
+    document = {"metadata": {"name": "m", "later": 1}, "later": {"x": 1}, "data": {"k": "v"}}
+    created = await server.call("POST", maps, document)
+    assert [value for key, value in created.headers if key == "Warning"] == [
+        '299 - "unknown field \\"metadata.later\\""',
+        '299 - "unknown field \\"later\\""',
+    ]
+    stored = (await server.call("GET", f"{maps}/m")).body
+    assert "later" not in stored
+    assert "later" not in stored["metadata"]
+    assert stored["data"] == {"k": "v"}
+    role = {"metadata": {"name": "r"}, "rules": [{"verbs": ["get"], "nonResourceURLs": ["/a"], "later": ["b"]}]}
+    created = await server.call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+    assert created.body["rules"] == [{"verbs": ["get"], "nonResourceURLs": ["/a"]}]
+
+
+async def test_a_policy_without_a_default_is_written_with_null(server: Client) -> None:
+    """Go's field is a pointer that is not omitted."""
+    capacity = {"m": {"value": "1", "requestPolicy": {}}}
+    spec = {
+        "driver": "d.example.com",
+        "nodeName": "n",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "x", "allowMultipleAllocations": True, "capacity": capacity}],
+    }
+    created = await server.call("POST", client.SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    assert created.body["spec"]["devices"][0]["capacity"] == {"m": {"value": "1", "requestPolicy": {"default": None}}}
+
+
 async def test_dry_run_changes_nothing_and_finds_what_is_taken(server: Client) -> None:
     revision = server.store.revision
     assert (await server.call("POST", f"{CLAIMS}?dryRun=All", client.claim())).code == 201

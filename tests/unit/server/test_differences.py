@@ -19,13 +19,6 @@ async def test_a_watch_of_a_whole_version_leads_nowhere(server: Client) -> None:
     assert (await server.call("GET", "/apis/resource.k8s.io/v1/watch")).code == 404
 
 
-async def test_kinds_of_other_groups_keep_unknown_fields(server: Client) -> None:
-    document = {"metadata": {"name": "m"}, "later": {"x": 1}}
-    created = await server.call("POST", MAPS, document)
-    assert created.header("warning") == '299 - "unknown field \\"later\\""'
-    assert (await server.call("GET", f"{MAPS}/m")).body["later"] == {"x": 1}
-
-
 async def test_privileged_containers_are_allowed(server: Client) -> None:
     document = client.pod()
     document["spec"]["containers"][0]["securityContext"] = {"privileged": True}

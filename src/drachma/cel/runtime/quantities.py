@@ -14,6 +14,8 @@ from drachma.values import quantity
 
 Quantity = quantity.Quantity
 
+_LEAST_INTEGER: Final = -(2**63)
+
 
 class Computed:
     """The result of ``add`` or ``sub``: a quantity in every respect but one (see the module's docstring)."""
@@ -65,6 +67,15 @@ def _whole(number: int) -> Quantity:
     return Quantity.from_int(number, format=quantity.Format.DECIMAL_EXPONENT)
 
 
+def _subtract_integer(value: Any, number: int) -> Computed:
+    amount = amount_of(value)
+    whole = amount.exact_int64()
+    if number == _LEAST_INTEGER and whole is not None and whole >= 0:
+        # Go negates the number, and the negation of the least integer is itself.
+        return Computed(amount + _whole(number))
+    return Computed(amount - _whole(number))
+
+
 IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "string_to_quantity": parse,
     "is_quantity_string": _is_quantity,
@@ -78,5 +89,5 @@ IMPLEMENTATIONS: Final[dict[str, Any]] = {
     "quantity_add": lambda left, right: Computed(amount_of(left) + amount_of(right)),
     "quantity_add_int": lambda left, number: Computed(amount_of(left) + _whole(number)),
     "quantity_sub": lambda left, right: Computed(amount_of(left) - amount_of(right)),
-    "quantity_sub_int": lambda left, number: Computed(amount_of(left) - _whole(number)),
+    "quantity_sub_int": _subtract_integer,
 }

@@ -8,7 +8,6 @@ Almost all documents are valid, which ``server.schema.typecheck`` finds out quic
 
 import base64
 import binascii
-import re
 from datetime import datetime
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -18,18 +17,14 @@ from drachma import errors
 from drachma.api import hooks
 from drachma.api.types import model
 from drachma.server.schema import typecheck
-from drachma.values import quantity
+from drachma.values import gotimes, quantity, quotation
 
 _SELF_DECODING: Final = frozenset({"Quantity", "Time", "MicroTime", "IntOrString"})
-_TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
-_MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
-_SECONDS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
-_MICRO_SECONDS: Final = re.compile(_SECONDS.pattern + r"\.\d{6}(?!\d)")
 _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
 class Owner(NamedTuple):
-    """Position of a value: the names of its object and field, and Go's name for the type of the field."""
+    """Position of a value: the names of its object and field, and Go's name for the field's named string type."""
 
     object: str
     field: str
@@ -37,7 +32,10 @@ class Owner(NamedTuple):
 
     @classmethod
     def of(cls, schema: model.Object, field: model.Field) -> "Owner":
-        return cls(schema.name, field.name, field.go_type)
+        go_type = field.go_type
+        if go_type and "." not in go_type:
+            go_type = f"{_package(schema)}.{go_type}"
+        return cls(schema.name, field.name, go_type)
 
 
 _NO_OWNER: Final = Owner("", "")
@@ -173,11 +171,11 @@ def _scalar(value: Any, kind: model.Scalar, *, path: str, owner: Owner) -> None:
         case "Time":
             if not isinstance(value, str):
                 _refuse(value, model.STRING, path=path, owner=owner)
-            _time(value, layout=_TIME_LAYOUT)
+            _time(value, layout=gotimes.TIME)
         case "MicroTime":
             if not isinstance(value, str):
                 _refuse(value, model.STRING, path=path, owner=owner)
-            _time(value, layout=_MICRO_TIME_LAYOUT)
+            _time(value, layout=gotimes.MICRO_TIME)
         case "IntOrString":
             if not isinstance(value, str | int) or isinstance(value, bool):
                 _refuse(value, model.INT32, path=path, owner=owner)
@@ -204,14 +202,14 @@ def _quantity(value: Any) -> None:
 
 
 def _time(value: str, *, layout: str) -> None:
-    if layout is _MICRO_TIME_LAYOUT and _SECONDS.match(value) and not _MICRO_SECONDS.match(value):
-        # Go requires every digit of a layout.
-        quoted, quoted_rest = (msgspec.json.encode(text).decode() for text in (value, value[19:]))
-        raise _Mismatch(f'parsing time {quoted} as "{layout}": cannot parse {quoted_rest} as ".000000"')
+    problem = gotimes.problem(value, layout)
+    if problem:
+        raise _Mismatch(problem)
     try:
         msgspec.convert(value, datetime)
     except msgspec.ValidationError:
-        quoted = msgspec.json.encode(value).decode()
+        # Go accepts the time, such as one in the year 0; it cannot be stored here.
+        quoted = quotation.quote(value)
         raise _Mismatch(f'parsing time {quoted} as "{layout}": cannot parse {quoted} as "2006"') from None
 
 
@@ -232,13 +230,11 @@ def _type(kind: model.Type, owner: Owner) -> str:
             return "[]" + _type(kind.element, owner)
         case model.MapOf():
             element = _type(kind.element, owner)
-            key = f"{element.partition('.')[0]}.{owner.go_type}" if owner.go_type else "string"
-            return f"map[{key}]{element}"
+            return f"map[{owner.go_type or 'string'}]{element}"
         case model.Free():
             return "interface {}"
     if kind.name == "str":
-        go_name = owner.go_type or "string"
-        return go_name if go_name == "string" or "." in go_name else f"v1.{go_name}"
+        return owner.go_type or "string"
     return {"bytes": "[]uint8", "Quantity": "resource.Quantity", "Time": "v1.Time"}.get(kind.name, kind.name)
 
 

@@ -1,7 +1,8 @@
 """Normal form of documents: the form that Go gives a document by decoding and encoding it.
 
-Go's decoder treats null as absent, except in lists, where an item becomes the empty value of its type. Its encoder
-omits empty values unless the field is a pointer or always written, and has its own form of quantities and times.
+Go's decoder drops unknown fields, and treats null as absent, except in lists, where an item becomes the empty value of
+its type. Its encoder omits empty values unless the field is a pointer or always written, and has its own form of
+quantities and times.
 Strategies of kinds that are stored as documents call :func:`normalize` on the documents of clients;
 ``server.schema.emptyfields`` adds the fields that are always written.
 """
@@ -47,10 +48,7 @@ def _normalize_by(steps: dict[str, tuple[Normalize | None, bool]]) -> Normalize:
     def normalize(document: dict[str, Any]) -> dict[str, Any]:
         result = {}
         for key, value in document.items():
-            if value is None:
-                continue
-            if key not in steps:
-                result[key] = documents.without_nulls(value)
+            if value is None or key not in steps:
                 continue
             step, omits_empty = steps[key]
             own = step(value) if step is not None else value

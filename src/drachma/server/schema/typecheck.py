@@ -6,12 +6,11 @@ callers examine those with ``server.schema.decodeerrors`` or ``server.schema.unk
 
 import base64
 import re
-from datetime import datetime
 from typing import Any, ClassVar, Final, ForwardRef, Union
 
 import msgspec
 
-from drachma.api import hooks, struct
+from drachma.api import hooks, meta, struct
 from drachma.api.types import model
 from drachma.values import quantity
 
@@ -33,7 +32,7 @@ _SCALARS: Final[dict[str, Any]] = {
     "float64": float,
     "bytes": _Base64,
     "Quantity": quantity.Quantity,
-    "Time": datetime,
+    "Time": meta.Time,
     "MicroTime": _MicroTime,
     "IntOrString": str | int,
 }
@@ -63,7 +62,7 @@ def _decode(expected_type: type, value: Any) -> Any:
     if expected_type is _MicroTime:
         if not isinstance(value, str) or not _has_micros(value):
             raise ValueError(f"not a time to the microsecond: {value!r}")
-        return msgspec.convert(value, datetime)
+        return msgspec.convert(value, meta.Time)
     return hooks.decode(expected_type, value)
 
 

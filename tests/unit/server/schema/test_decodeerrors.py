@@ -79,6 +79,26 @@ SECRET = served.schema("v1", "Secret")
             id="number-for-a-map",
         ),
         pytest.param(
+            SLICE,
+            {"spec": {"partitionTypeAttribute": {}}},
+            "json: cannot unmarshal object into Go struct field ResourceSliceSpec.spec.partitionTypeAttribute "
+            "of type v1.FullyQualifiedName",
+            id="object-for-a-named-string-type",
+        ),
+        pytest.param(
+            SLICE,
+            {"spec": {"devices": [{"nodeAllocatableResources": 1}]}},
+            "json: cannot unmarshal number into Go struct field Device.spec.devices.nodeAllocatableResources "
+            "of type map[v1.ResourceName]v1.NodeAllocatableResource",
+            id="map-with-keys-of-another-package",
+        ),
+        pytest.param(
+            CLAIM,
+            {"metadata": {"creationTimestamp": "2026-11-15T18:07:58"}},
+            'parsing time "2026-11-15T18:07:58" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"',
+            id="time-without-a-zone",
+        ),
+        pytest.param(
             CLAIM,
             {"metadata": {"creationTimestamp": "yesterday"}},
             'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"',

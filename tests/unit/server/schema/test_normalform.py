@@ -23,7 +23,7 @@ from tests.unit.server import served
             id="quantities-are-canonical",
         ),
         pytest.param({"overhead": {"cpu": "0.0001"}}, {"overhead": {"cpu": "1m"}}, id="amounts-are-rounded-up"),
-        pytest.param({"unknown": {"a": None, "b": ""}}, {"unknown": {"b": ""}}, id="unknown-fields-are-kept"),
+        pytest.param({"unknown": {"a": None, "b": ""}}, {}, id="unknown-fields-are-dropped"),
         pytest.param({"tolerations": [None]}, {"tolerations": [{}]}, id="null-in-a-list-is-an-empty-item"),
     ],
 )

@@ -137,6 +137,19 @@ async def test_refused(server: Client, changes: dict[str, Any], want: str) -> No
     assert want in refusal.body["message"]
 
 
+async def test_absent_names_are_reported_once(server: Client) -> None:
+    document = widgets.definition()
+    del document["metadata"]["name"]
+    refused = await server.call("POST", widgets.DEFINITIONS, document)
+    assert [each["message"] for each in refused.body["details"]["causes"]] == [
+        "Required value: name or generateName is required"
+    ]
+    document = widgets.definition()
+    del document["spec"]["versions"][0]["name"]
+    refused = await server.call("POST", widgets.DEFINITIONS, document)
+    assert "spec.version" not in [each["field"] for each in refused.body["details"]["causes"]]
+
+
 async def test_what_cannot_change_once_it_is_served(server: Client) -> None:
     await server.call("POST", DEFINITIONS, widgets.definition())
     for change, field in (
