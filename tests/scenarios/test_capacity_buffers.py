@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from drachma.api import pod
-from drachma.simulate.autoscaler import Settings
+from drachma.simulate.autoscaler import Settings, capacitybuffers
 from drachma.simulate.autoscaler.capacitybuffers import BUFFERS
 from tests.scenarios.test_autoscaler import World, gpu_pod, group, world
 
@@ -136,6 +138,10 @@ _UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
         "resources in configured limits not found in the pod template",
     ),
     "no-template": ({"podTemplateRef": {"name": "x"}, "replicas": 1}, 'podtemplates "x" not found'),
+    "words-for-numbers": ({**_TRAINING, "replicas": "many"}, "spec: Expected `int | null`, got `str`"),
+    "text-for-a-reference": ({"podTemplateRef": "training", "replicas": 1}, "spec: Expected `object | null`"),
+    "no-quantity": ({**_TRAINING, "limits": {"cpu": "much"}}, "quantities must match"),
+    "number-for-a-strategy": ({"provisioningStrategy": 7}, "exactly one of podTemplateRef"),
     "no-such-kind": ({"scalableRef": {"kind": "Rocket", "name": "x"}, "replicas": 1}, "scalableRef: Rocket: not supp"),
 }
 
@@ -150,3 +156,17 @@ async def test_a_buffer_that_cannot_be_read_says_why() -> None:
             status, reason, message = (await _status(made, name))["conditions"]["ReadyForProvisioning"]
             assert (status, reason) == ("False", "error")
             assert want in message
+
+
+async def test_buffers_of_a_namespace_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One user's buffers must not make a plan last for ever, or leave those of other namespaces without a turn."""
+    monkeypatch.setattr(capacitybuffers, "_MOST_PODS", 5)
+    monkeypatch.setattr(capacitybuffers, "_MOST_BUFFERS", 3)
+    async with world([]) as made:
+        await _install(made)
+        for name in "abcd":
+            await _buffer(made, name, **_WEB, replicas=3)
+        await made.rounds(1)
+        assert [(await _status(made, name)).get("replicas") for name in "abcd"] == [3, 2, 0, None]
+        _, reason, message = (await _status(made, "d"))["conditions"]["ReadyForProvisioning"]
+        assert (reason, message) == ("error", "the namespace has more than 3 buffers")

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import msgspec
 import pytest
 
 from drachma import errors, testing
@@ -145,6 +146,40 @@ async def test_refusals() -> None:
         )
 
 
+class _Reluctant(_Slow):
+    """A provider whose machines go some time after they were removed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.removed: list[str] = []
+
+    async def remove(self, _group: NodeGroup, node: str) -> None:
+        self.removed.append(node)
+
+
+async def test_nodes_that_are_going_do_not_count() -> None:
+    """Two calls in a row must not leave fewer nodes than the group has to have, though the nodes are still there."""
+    provider = _Reluctant()
+    async with _served(provider) as world:
+        label = {"drachma.dev/node-group": "gpu"}
+        for name in ("a", "b"):
+            built = testing.node(name, labels=label).build()
+            spec = msgspec.structs.replace(built.spec, provider_id=f"cloud://{name}")
+            await world.world.client.create(msgspec.structs.replace(built, spec=spec))
+        await world.world.settle()
+        assert await world.size() == 2
+        await world.ask("NodeGroupDeleteNodes", id="gpu", nodes=[_node("a"), _node("a")])
+        assert await world.size() == 1
+        assert "at least 1 nodes have to stay" in await world.refused(
+            "NodeGroupDeleteNodes", id="gpu", nodes=[_node("b")]
+        )
+        assert provider.removed == ["a"]
+        states = {
+            each.id: each.status.instanceState for each in (await world.ask("NodeGroupNodes", id="gpu")).instances
+        }
+        assert states == {"cloud://a": 3, "cloud://b": 1}
+
+
 async def test_nodes_that_have_not_come_count_and_can_be_given_up() -> None:
     provider = _Slow()
     async with _served(provider) as world:
@@ -173,10 +208,12 @@ def test_only_loopback_is_served_without_a_certificate(tmp_path: pathlib.Path) -
     none = {"certificate": None, "key": None, "client_ca": None}
     assert providercredentials.read_credentials("127.0.0.1:1", **none) is None
     assert providercredentials.read_credentials("[::1]:1", **none) is None
+    pair = {"certificate": tmp_path / "c", "key": tmp_path / "k", "client_ca": None}
     for address in ("0.0.0.0:1", "example.com:1"):
-        with pytest.raises(errors.InvalidValueError, match="requires --certificate and --key"):
-            providercredentials.read_credentials(address, **none)
+        for given in (none, pair):
+            with pytest.raises(errors.InvalidValueError, match="requires --certificate, --key and --client-ca"):
+                providercredentials.read_credentials(address, **given)
     with pytest.raises(errors.InvalidValueError, match="both are required"):
         providercredentials.read_credentials("127.0.0.1:1", **{**none, "key": tmp_path / "key"})
     with pytest.raises(errors.InvalidValueError, match="No such file"):
-        providercredentials.read_credentials("a:1", certificate=tmp_path / "c", key=tmp_path / "k", client_ca=None)
+        providercredentials.read_credentials("127.0.0.1:1", **pair)

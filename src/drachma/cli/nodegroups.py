@@ -97,8 +97,8 @@ def serve(
 ) -> None:
     """Serve node groups to cluster-autoscaler, with the slices of their templates (--cloud-provider=externalgrpc).
 
-    cluster-autoscaler decides; nodes come from --command or --simulated, as with drachma autoscaler. Without a
-    certificate only an address of this machine can be used.
+    cluster-autoscaler decides; nodes come from --command or --simulated, as with drachma autoscaler. Addresses that
+    other machines reach require --certificate, --key and --client-ca, because every client can remove nodes.
     """
     from drachma.cli import clusters, providers
     from drachma.client import http

@@ -17,7 +17,7 @@ from drachma.client import target
 from drachma.exporter.census import Census, Objects
 from drachma.exporter.series import Metric
 from drachma.queueing.kinds.clusterqueue import ClusterQueue
-from drachma.runtime import Surroundings
+from drachma.runtime import Surroundings, defects
 
 _CLUSTER_QUEUES: Final = target.Target(
     group="kueue.x-k8s.io",
@@ -62,8 +62,11 @@ class Exporter(registry.Collector):
         yield core.GaugeMetricFamily(_DURATION, "Time that the last census took.", value=self._duration)
 
     async def run(self) -> None:
-        """Count the cluster again and again, until cancelled."""
+        """Count the cluster again and again, until cancelled. After a defect, the last census is served on."""
         await self._informers.wait_synced()
+        await defects.survive("exporter", self._count_for_ever, clock=self._clock)
+
+    async def _count_for_ever(self) -> None:
         while True:
             await self.count()
             await self._clock.sleep(self._seconds)

@@ -3,11 +3,13 @@
 A shape is what a claim asks for: a device class, selectors and a count for each request. Shapes are learned from all
 claims that exist. A free device is usable if on its node some shape fits into the free devices, and the device matches
 one of that shape's requests. Devices that several nodes can use count on every node. Constraints between devices,
-shared counters and capacity are not considered, so the true fragmentation can be larger.
+shared counters and capacity are not considered, so the true fragmentation can be larger. Selectors are written by
+users: one that takes too long counts as if it selected all devices of its class.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -17,10 +19,14 @@ from drachma.api import devices as api_devices
 from drachma.api.deviceclass import DeviceClass
 from drachma.api.resourceclaim import DeviceRequest, ResourceClaim
 from drachma.api.resourceslice import Device
+from drachma.bounds import effort
 from drachma.doctor import selection
 
 MOST_SHAPES: Final = 20
 """The most frequent shapes, which are tried."""
+
+_WANT_UNITS: Final = 1_000_000
+"""Effort for the selectors of one request, about a second."""
 
 _NETWORK: Final = ""
 """Place of devices that several nodes can use."""
@@ -97,10 +103,11 @@ def _matching(want: _Want, kinds: Mapping[bytes, cel.Device], classes: Sequence[
     device_class = next((each for each in classes if each.metadata.name == want.device_class), None)
     if device_class is None:
         return frozenset()
-    selectors = (
-        *device_class.spec.selectors,
-        *(api_devices.DeviceSelector(cel=api_devices.CELDeviceSelector(expression=text)) for text in want.selectors),
-    )
-    matching, _ = selection.matching_devices(selectors, kinds.values())
+    matching, _ = selection.matching_devices(device_class.spec.selectors, kinds.values())
+    selectors = [
+        api_devices.DeviceSelector(cel=api_devices.CELDeviceSelector(expression=each)) for each in want.selectors
+    ]
+    with contextlib.suppress(effort.OverrunError), effort.limit(effort.Allowance(_WANT_UNITS)):
+        matching, _ = selection.matching_devices(selectors, matching)
     identities = {id(device) for device in matching}
     return frozenset(key for key, device in kinds.items() if id(device) in identities)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +25,7 @@ def metrics(queues: Sequence[ClusterQueue], *, limit: int) -> list[Metric]:
         workloads[name, "admitted"] += status.admitted_workloads
         for kind, resource, amount in _quotas(each):
             key = (name, series.bounded(resource, resources), kind)
-            amounts[key] = amounts.get(key, 0.0) + amount.nanos / 1e9
+            amounts[key] = amounts.get(key, 0.0) + _number(amount)
     return [
         Metric(
             name="drachma_cluster_queue_workloads",
@@ -51,3 +52,11 @@ def _quotas(queue: ClusterQueue) -> Iterable[tuple[str, str, Quantity]]:
         for resource in usage.resources:
             yield "used", resource.name, resource.total
             yield "borrowed", resource.name, resource.borrowed
+
+
+def _number(amount: Quantity) -> float:
+    """Return an amount as a metric has it: infinite beyond the range of floating point."""
+    try:
+        return amount.nanos / 1e9
+    except OverflowError:
+        return math.inf * amount.sign

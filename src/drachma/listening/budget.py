@@ -16,8 +16,8 @@ from drachma.listening import limits as limiting
 
 _FEWEST_CONNECTIONS: Final = 8
 _LOOPBACK: Final = "loopback"
-_USUAL_HEAD_BYTES: Final = 16 * 1024
-"""Memory of a head for which there is always room."""
+_USUAL_BYTES: Final = 16 * 1024
+"""Memory of a connection's requests for which there is always room."""
 _V6_PREFIX: Final = 64
 """Bits of an IPv6 address that tell clients apart: one client commonly has all addresses of such a network."""
 
@@ -25,19 +25,19 @@ _V6_PREFIX: Final = 64
 class Slot:
     """The place of one connection in the budget. ``give_up`` ends the connection at once, whatever serves it now."""
 
-    __slots__ = ("_budget", "give_up", "head_bytes", "is_released", "peer")
+    __slots__ = ("_budget", "give_up", "held_bytes", "is_released", "peer")
 
     def __init__(self, budget: "Budget", peer: "Peer") -> None:
         self._budget: Final = budget
         self.peer: Final = peer
         self.give_up: Callable[[], object] = _do_nothing
         self.is_released = False
-        self.head_bytes = 0
-        """Memory that the head of an incomplete request takes."""
+        self.held_bytes = 0
+        """Memory that requests of the connection take while they arrive or wait."""
 
-    def hold(self, head_bytes: int) -> bool:
-        """Record the memory of an incomplete head; return False if all heads together take too much."""
-        return self._budget.hold(self, head_bytes)
+    def hold(self, size: int) -> bool:
+        """Record the memory of requests that arrive or wait; return False if those of all connections take too much."""
+        return self._budget.hold(self, size)
 
     def wait(self) -> None:
         """Record that the server begins to wait for the client."""
@@ -72,7 +72,7 @@ class Budget:
     def __init__(self, limits: limiting.Limits | None = None) -> None:
         self._peers: Final[dict[str, Peer]] = {}
         self._count = 0
-        self._head_bytes = 0
+        self._held_bytes = 0
         self.refused = 0
         """Connections refused so far because all slots work."""
         self.given_up = 0
@@ -138,13 +138,13 @@ class Budget:
         give_up()
         return True
 
-    def hold(self, slot: Slot, head_bytes: int) -> bool:
-        """Record the memory of a slot's incomplete head; return False if it is long and there is no room for it."""
+    def hold(self, slot: Slot, size: int) -> bool:
+        """Record the memory of a slot's requests; return False if it is unusual and there is no room for it."""
         if slot.is_released:
             return False
-        self._head_bytes += head_bytes - slot.head_bytes
-        slot.head_bytes = head_bytes
-        return head_bytes <= _USUAL_HEAD_BYTES or self._head_bytes <= self.limits.all_heads_bytes
+        self._held_bytes += size - slot.held_bytes
+        slot.held_bytes = size
+        return size <= _USUAL_BYTES or self._held_bytes <= self.limits.waiting_bytes
 
     def release(self, slot: Slot) -> None:
         """Take a slot back; a second call does nothing."""

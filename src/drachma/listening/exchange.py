@@ -70,14 +70,21 @@ class Exchange:
         "_unsent",
         "_waiter",
         "has_more",
+        "head_bytes",
         "is_complete",
         "is_disconnected",
         "is_started",
         "keeps_alive",
     )
 
-    def __init__(self, connection: Connection, *, is_head: bool, keeps_alive: bool, awaits_continue: bool) -> None:
-        """``is_head`` says that the response has no body, ``awaits_continue`` that the client waits to send its own."""
+    def __init__(
+        self, connection: Connection, *, is_head: bool, keeps_alive: bool, awaits_continue: bool, head_bytes: int
+    ) -> None:
+        """``is_head`` says that the response has no body, ``awaits_continue`` that the client waits to send its own.
+
+        ``head_bytes`` is the memory of the request that counts until it is answered.
+        """
+        self.head_bytes: Final = head_bytes
         self._connection: Final = connection
         self._is_head_request: Final = is_head
         self._awaits_continue = awaits_continue

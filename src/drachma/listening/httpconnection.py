@@ -25,14 +25,21 @@ from drachma.listening.exchange import EXCHANGE, Application, Exchange, Scope, w
 _log = logging.getLogger(__name__)
 
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
-_MOST_UNREAD: Final = 64 * 1024
-"""Bytes of a body that wait for the application; no more is read until it has taken them."""
+_MOST_UNREAD: Final = 32 * 1024
+"""Bytes of a body that wait for the application; no more is read until it has taken them, and all of them count."""
 
 _FRAMING_SHARE: Final = 8
 """Bytes of framing that each byte of a body brings along: a chunk of one byte has five."""
 
 _HEADER_BYTES: Final = 128
 """Memory that a header takes in addition to its text."""
+
+_USUAL_HEAD: Final = 4096
+_USUAL_HEADERS: Final = _USUAL_HEAD // _HEADER_BYTES
+"""Bytes and headers up to which a head is not counted while its request is answered."""
+
+_REQUEST_BYTES: Final = 1024
+"""Memory that a request takes in addition to its head while it waits for those before it."""
 
 _INVALID: Final = 400
 
@@ -75,6 +82,8 @@ class HttpConnection(asyncio.Protocol):
         """Whether the rest of a body is waited for."""
         self._framing_bytes = 0
         """Bytes of the request that are not its body, beyond those that its body excuses."""
+        self._held_bytes = 0
+        """Memory of requests that wait or have long heads, until they are answered."""
         self._is_deaf = False
         """True when nothing more of the client is read, because it would not be HTTP."""
         self._refusal: int | None = None
@@ -143,9 +152,10 @@ class HttpConnection(asyncio.Protocol):
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
-        if self._is_reading_paused:
+        """Read on, unless requests that have arrived wait for others."""
+        if self._is_reading_paused and not self._pipeline:
             self._is_reading_paused = False
+            self._slot.hold(self._count_memory())
             self.transport.resume_reading()
 
     def shutdown(self) -> None:
@@ -169,11 +179,9 @@ class HttpConnection(asyncio.Protocol):
             self.guard.give_up()
             return
         self._framing_bytes += len(data)
-        if self._is_in_head or not self.is_receiving:
-            size = self._framing_bytes
-            if size > self._limits.head_bytes or not self._slot.hold(size + _HEADER_BYTES * len(self._headers)):
-                self.guard.give_up()
-                return
+        if (self._is_in_head or not self.is_receiving) and not self._has_room_for_head():
+            self.guard.give_up()
+            return
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -252,17 +260,19 @@ class HttpConnection(asyncio.Protocol):
             raise ValueError(f"a request that gets status code {self._refusal}")
         raw_path, query = requesthead.split_target(self._url)
         path = raw_path.decode("ascii")
+        previous = self.exchange
+        must_wait = previous is not None and not previous.is_complete
+        head_bytes = self._hold_head(must_wait=must_wait)
         self._answering += 1
         self._is_in_head = False
         self._framing_bytes = 0
-        self._slot.hold(0)
         self.guard.work()
-        previous = self.exchange
         exchange = self.exchange = Exchange(
             self,
             is_head=method == "HEAD",
             keeps_alive=version != "1.0" and parser.should_keep_alive() and not asks_for_upgrade,
             awaits_continue=self._awaits_continue,
+            head_bytes=head_bytes,
         )
         scope = {
             "type": "http",
@@ -281,12 +291,36 @@ class HttpConnection(asyncio.Protocol):
         }
         if asks_for_upgrade:
             self.offer_upgrade(scope)
-        if previous is None or previous.is_complete:
-            self._fresh = exchange, scope
-        else:
+        if must_wait:
             # The client did not wait for the response to its last request.
             self.pause_reading()
             self._pipeline.append((exchange, scope))
+        else:
+            self._fresh = exchange, scope
+
+    def _has_room_for_head(self) -> bool:
+        return self._framing_bytes <= self._limits.head_bytes and self._slot.hold(self._count_memory())
+
+    def _count_memory(self) -> int:
+        """Return the memory of requests that wait or have long heads, and of the head that is arriving."""
+        if self._is_in_head:
+            return self._held_bytes + self._framing_bytes + _HEADER_BYTES * len(self._headers)
+        return self._held_bytes if self.is_receiving else self._held_bytes + self._framing_bytes
+
+    def _hold_head(self, *, must_wait: bool) -> int:
+        """Return the memory of a request that counts until it is answered. Raises ValueError if there is no room.
+
+        A short request without others before it does not count: the number of connections limits these.
+        """
+        size = 0
+        if must_wait or self._framing_bytes > _USUAL_HEAD or len(self._headers) > _USUAL_HEADERS:
+            size = len(self._url) + sum([len(name) + len(value) + _HEADER_BYTES for name, value in self._headers])
+            size = size + _REQUEST_BYTES if must_wait else size if size > _USUAL_HEAD else 0
+        if not self._slot.hold(self._held_bytes + size):
+            self._refusal = 503
+            raise ValueError("requests that wait and long heads take too much memory")
+        self._held_bytes += size
+        return size
 
     def offer_upgrade(self, scope: Scope) -> None:
         """Add to the scope what the application needs to accept another protocol, if there is anything."""
@@ -299,6 +333,8 @@ class HttpConnection(asyncio.Protocol):
         exchange.feed(body)
         if exchange.unread > _MOST_UNREAD:
             self.pause_reading()
+            if not self._slot.hold(self._held_bytes + exchange.unread):
+                self.guard.give_up()
 
     def on_message_complete(self) -> None:
         self.is_receiving = False
@@ -330,6 +366,9 @@ class HttpConnection(asyncio.Protocol):
     def finish(self, exchange: Exchange) -> None:
         """Record that a response is complete, and start the next one or wait for the next request."""
         self._answering -= 1
+        if exchange.head_bytes:
+            self._held_bytes -= exchange.head_bytes
+            self._slot.hold(self._count_memory())
         if not self._answering:
             self.guard.wait()
             if self.is_receiving:

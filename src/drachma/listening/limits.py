@@ -16,8 +16,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Time for the head of a request, from the connection or from its first byte."""
     head_bytes: int = 1 << 20
     """Size of the head of a request."""
-    all_heads_bytes: int = 64 << 20
-    """Memory of incomplete heads of all connections, except short ones."""
+    waiting_bytes: int = 128 << 20
+    """Memory of requests of all connections that are incomplete or wait: long heads, requests that were sent before
+    the response to another one, and bodies that are not read yet. A connection below 16 KiB does not count."""
     idle_seconds: float = 120.0
     """Time that a connection stays open between two requests."""
     body_seconds: float = 30.0

@@ -2,7 +2,8 @@
 
 cluster-autoscaler asks for the groups, for the node that a group would add, with the slices that drivers would publish
 on it, and for changes of their sizes. Nodes come from the same providers that drachma's own autoscaler uses. The
-service remembers only the nodes that were requested and have not registered yet.
+service remembers only the nodes that were requested and have not registered yet, and those that were removed and are
+still there.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _NODE: Final = types.get("core/v1.Node")
 _SLICE: Final = types.get("resource.k8s.io/v1.ResourceSlice")
 _SECONDS_PER_HOUR: Final = 3600.0
 _RUNNING: Final = 1
+_DELETING: Final = 3
 _GRACE_SECONDS: Final = 5.0
+_MOST_CALLS: Final = 64
+"""Calls at the same time; cluster-autoscaler makes one after the other."""
 
 GPU_LABEL: Final = "drachma.dev/accelerator"
 """Label of nodes with GPUs; cluster-autoscaler waits for the GPUs of nodes that have it."""
@@ -111,6 +115,8 @@ class CloudProvider:
         """Names of nodes that were requested and have not registered, by group."""
         self._known: Final[dict[str, set[str]]] = {name: set() for name in self._groups}
         """Names of nodes that were there at the last look, by group."""
+        self._removed: set[str] = set()
+        """Uids of nodes that were removed and are still there; no limit may count on them."""
         self._lock: Final = asyncio.Lock()
         self._unidentified: Final[set[str]] = set()
 
@@ -123,7 +129,7 @@ class CloudProvider:
     @contextlib.asynccontextmanager
     async def serving(self, target: str, credentials: grpc.ServerCredentials | None = None) -> AsyncIterator[int]:
         """Serve at an address, and return the port. Raises errors.InvalidValueError if the address cannot be used."""
-        server = grpc.aio.server()
+        server = grpc.aio.server(maximum_concurrent_rpcs=_MOST_CALLS)
         handlers: dict[str, services.Handler] = {
             method.name: _answering(getattr(self, f"_{_snake(method.name)}")) for method in SERVICE.methods
         }
@@ -184,15 +190,15 @@ class CloudProvider:
         return MESSAGES.NodeGroupTargetSizeResponse(targetSize=self._target(self._find(request.id)))
 
     async def _node_group_nodes(self, request: Any) -> Any:
-        status = MESSAGES.InstanceStatus(instanceState=_RUNNING)
-        members = self._members(self._find(request.id))
+        group = self._find(request.id)
+        members = [each for each in self._nodes if group.has(each)]
         identified = [each for each in members if each.spec.provider_id]
         for each in members:
             if not each.spec.provider_id and each.metadata.name not in self._unidentified:
                 self._unidentified.add(str(each.metadata.name))
                 _log.warning("node %s has no spec.providerID: cluster-autoscaler ignores it", each.metadata.name)
         return MESSAGES.NodeGroupNodesResponse(
-            instances=[MESSAGES.Instance(id=each.spec.provider_id, status=status) for each in identified]
+            instances=[MESSAGES.Instance(id=each.spec.provider_id, status=self._status(each)) for each in identified]
         )
 
     async def _node_group_increase_size(self, request: Any) -> Any:
@@ -214,14 +220,16 @@ class CloudProvider:
     async def _node_group_delete_nodes(self, request: Any) -> Any:
         group = self._find(request.id)
         async with self._lock:
-            members = {str(each.metadata.name) for each in self._members(group)}
-            for each in request.nodes:
-                if each.name not in members:
-                    raise errors.InvalidValueError(f"node {each.name} does not belong to group {group.name}")
-            if len(members) - len(request.nodes) < group.min:
+            members = {str(each.metadata.name): str(each.metadata.uid) for each in self._members(group)}
+            names = list(dict.fromkeys(each.name for each in request.nodes))
+            for name in names:
+                if name not in members:
+                    raise errors.InvalidValueError(f"node {name} does not belong to group {group.name}")
+            if len(members) - len(names) < group.min:
                 raise errors.InvalidValueError(f"group {group.name}: at least {group.min} nodes have to stay")
-            for each in request.nodes:
-                await self._provider.remove(group, each.name)
+            for name in names:
+                await self._provider.remove(group, name)
+                self._removed.add(members[name])
         return MESSAGES.NodeGroupDeleteNodesResponse()
 
     async def _node_group_decrease_target_size(self, request: Any) -> Any:
@@ -253,7 +261,13 @@ class CloudProvider:
         self._known[group.name] = members
 
     def _members(self, group: nodegroup.NodeGroup) -> list[nodes.Node]:
-        return [each for each in self._nodes if group.has(each)]
+        """Return the nodes of a group, without those that were removed."""
+        self._removed &= {str(each.metadata.uid) for each in self._nodes}
+        return [each for each in self._nodes if group.has(each) and each.metadata.uid not in self._removed]
+
+    def _status(self, member: nodes.Node) -> Any:
+        state = _DELETING if member.metadata.uid in self._removed else _RUNNING
+        return MESSAGES.InstanceStatus(instanceState=state)
 
     def _group_of(self, node: Any) -> nodegroup.NodeGroup | None:
         member = nodes.Node(metadata=meta.ObjectMeta(name=node.name, labels=dict(node.labels)))

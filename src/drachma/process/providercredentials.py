@@ -16,16 +16,18 @@ def read_credentials(
     """Return the credentials for an address, or None for one of this machine without a certificate.
 
     Raises:
-        errors.InvalidValueError: a file is absent or cannot be read, or others could reach the address without TLS.
+        errors.InvalidValueError: a file is absent or cannot be read, or clients without a certificate could reach the
+            address from other machines. The service removes nodes, so it must know its clients.
     """
+    host = address.rpartition(":")[0].strip("[]")
+    is_local = host == "localhost" or _is_loopback(host)
+    if not is_local and (certificate is None or key is None or client_ca is None):
+        raise errors.InvalidValueError(
+            f"--address: {address}: requires --certificate, --key and --client-ca; only loopback does not"
+        )
     if certificate is None or key is None:
         if certificate is not None or key is not None or client_ca is not None:
             raise errors.InvalidValueError("--certificate and --key: both are required for TLS")
-        host = address.rpartition(":")[0].strip("[]")
-        if host != "localhost" and not _is_loopback(host):
-            raise errors.InvalidValueError(
-                f"--address: {address}: requires --certificate and --key; only loopback does not"
-            )
         return None
     pair = (_read(key), _read(certificate))
     if client_ca is None:

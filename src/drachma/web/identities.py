@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from starlette.datastructures import Headers
 
 from drachma import errors
 from drachma.api import manifest
@@ -93,18 +94,29 @@ def kubeconfig_identity(settings: Settings, text: str) -> Identity:
     return msgspec.structs.replace(identity, namespace=namespace if isinstance(namespace, str) else "")
 
 
-def proxy_identity(settings: Settings, trust: ProxyTrust, headers: Mapping[str, str]) -> Identity | None:
-    """Return the identity that a trusted proxy names in its headers, or None if it names none."""
-    name = headers.get(trust.user_header.lower(), "").strip()
+def proxy_identity(settings: Settings, trust: ProxyTrust, headers: Headers) -> Identity | None:
+    """Return the identity that a trusted proxy names in its headers, or None if it names none.
+
+    Raises:
+        errors.AccessError: a header is there twice, as when a proxy adds its own to that of the client.
+    """
+    name = _single(headers, trust.user_header)
     if not name:
         return None
-    groups = headers.get(trust.groups_header.lower(), "") if trust.groups_header else ""
+    groups = _single(headers, trust.groups_header) if trust.groups_header else ""
     names = tuple(filter(None, (each.strip() for each in groups.split(","))))
     impersonation = access.Impersonation(user=name, groups=names)
     return Identity(
         access=msgspec.structs.replace(settings.access, impersonation=impersonation),
         digest=_digest("proxy", "\0".join((name, *names))),
     )
+
+
+def _single(headers: Headers, name: str) -> str:
+    values = headers.getlist(name)
+    if len(values) > 1:
+        raise errors.AccessError(f"header {name}: is there {len(values)} times; the proxy must replace it")
+    return values[0].strip() if values else ""
 
 
 async def user_of(client: Client) -> User:

@@ -1,7 +1,8 @@
 """Sessions: signed-in browsers, and one view for all browsers of a user.
 
 A cookie holds a random number only; credentials stay in the memory of this process. Both tables are bounded: the
-browser and the view that have been idle longest make room.
+browser and the view that have been idle longest make room. Only users whom the API server knows take room, and a user
+at its share makes room from its own.
 """
 
 from __future__ import annotations
@@ -12,19 +13,29 @@ from typing import Final
 
 import msgspec
 
+from drachma import errors
 from drachma.runtime import clock
 from drachma.web.identities import Identity
 from drachma.web.settings import Settings
 from drachma.web.userview import UserView
 
 _SWEEP_SECONDS: Final = 30.0
-_BROWSERS_PER_VIEW: Final = 32
+_BROWSERS_PER_USER: Final = 32
+_VIEWS_PER_USER: Final = 4
+"""Views of one user, who may have several credentials."""
+
+_MOST_STARTS: Final = 64
+"""Views that wait for the API server to know their users."""
+
+_STARTS_AT_ONCE: Final = 8
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A signed-in browser."""
 
     identity: Identity
+    user: str
+    """Name of the user, as the API server knows it."""
     form_token: str
     """Secret that every form of this session repeats."""
     expires: float
@@ -40,6 +51,7 @@ class Sessions:
         self._views: Final[dict[str, UserView]] = {}
         self._used: Final[dict[str, float]] = {}
         self._starts: Final[dict[str, asyncio.Task[UserView]]] = {}
+        self._turns: Final = asyncio.Semaphore(_STARTS_AT_ONCE)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -48,12 +60,16 @@ class Sessions:
 
     async def sign_in(self, identity: Identity) -> str:
         """Return the cookie of a new session. Raises the errors of UserView.start()."""
-        await self.view(identity)
-        while len(self._sessions) >= self._settings.most_sessions * _BROWSERS_PER_VIEW:
+        user = (await self.view(identity)).user.name
+        own = [cookie for cookie, session in self._sessions.items() if session.user == user]
+        if len(own) >= _BROWSERS_PER_USER:
+            del self._sessions[own[0]]
+        while len(self._sessions) >= self._settings.most_sessions * _BROWSERS_PER_USER:
             del self._sessions[next(iter(self._sessions))]
         cookie = secrets.token_urlsafe(32)
         self._sessions[cookie] = Session(
             identity=identity,
+            user=user,
             form_token=secrets.token_urlsafe(16),
             expires=self._time.monotonic() + self._settings.session_seconds,
         )
@@ -90,6 +106,8 @@ class Sessions:
             return view
         start = self._starts.get(digest)
         if start is None:
+            if len(self._starts) >= _MOST_STARTS:
+                raise errors.UnreachableError("too many users sign in at the same time; try again in a moment")
             start = self._starts[digest] = asyncio.create_task(self._start(identity))
         return await asyncio.shield(start)
 
@@ -97,11 +115,11 @@ class Sessions:
         digest = identity.digest
         try:
             await self._drop(digest)
-            while len(self._views) >= self._settings.most_sessions:
-                await self._drop(min(self._views, key=lambda each: self._used.get(each, 0.0)))
             view = UserView(identity, time=self._time, check_seconds=self._settings.check_seconds)
             try:
-                await view.start()
+                async with self._turns:
+                    await view.start()
+                await self._make_room(view.user.name)
             except BaseException:
                 await view.close()
                 raise
@@ -110,6 +128,16 @@ class Sessions:
             return view
         finally:
             del self._starts[digest]
+
+    async def _make_room(self, user: str) -> None:
+        """End the views that have been idle longest until one more fits: of the user at its share, else of all."""
+        own = [digest for digest, view in self._views.items() if view.user.name == user]
+        while len(own) >= _VIEWS_PER_USER or len(self._views) >= self._settings.most_sessions:
+            candidates = own if len(own) >= _VIEWS_PER_USER else list(self._views)
+            idle = min(candidates, key=lambda each: self._used.get(each, 0.0))
+            if idle in own:
+                own.remove(idle)
+            await self._drop(idle)
 
     async def _drop(self, digest: str) -> None:
         self._used.pop(digest, None)

@@ -1,6 +1,9 @@
 """Census of clusters: counts by state, class, taint and reason, and the bound on series."""
 
+import asyncio
 import datetime as dt
+import logging
+import math
 from typing import Any
 
 import msgspec
@@ -8,12 +11,13 @@ import prometheus_client
 import pytest
 
 from drachma.api import codec, hooks
-from drachma.exporter import Census, Exporter, Limits, Objects
+from drachma.exporter import Census, Exporter, Limits, Objects, fragmentation
 from drachma.exporter.series import Metric
 from drachma.queueing.kinds import clusterqueue
-from drachma.runtime import Surroundings
+from drachma.runtime import Surroundings, defects
 from drachma.testing import claim, device_class, node, resource_slice
 from drachma.testing import pod as a_pod
+from tests import patience
 from tests.scenarios import schedulers
 
 NOW = dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)
@@ -248,3 +252,49 @@ def test_queues_beyond_the_limit_are_counted_together() -> None:
     samples = _samples(objects, "drachma_cluster_queue_workloads", Limits(names=2))
     assert samples["other", "pending"] == 3
     assert len(samples) == 6
+
+
+def test_quota_beyond_floating_point_is_infinite() -> None:
+    objects = Objects(queues=[_cluster_queue("q", "1e400", "4", "1")])
+    assert _samples(objects, "drachma_cluster_queue_quota")["q", "cpu", "nominal"] == math.inf
+
+
+def test_selectors_of_users_have_a_limited_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any user can create claims with selectors that are slow on every device."""
+    monkeypatch.setattr(fragmentation, "_WANT_UNITS", 1000)
+    numbers = f"[{', '.join(map(str, range(200)))}]"
+    slow = f"!{numbers}.all(a, {numbers}.all(b, a + b >= 0))"
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    gpus = _object("DeviceClass", "gpu", metadata={"namespace": ""}, spec={"selectors": [selector]})
+    claims = [_sized_claim("slow", 1, selectors=[{"cel": {"expression": slow}}])]
+    objects = Objects(slices=[_slice("n1", {"name": "a"})], claims=claims, classes=[gpus])
+    assert _samples(objects, "drachma_unusable_free_devices") == {(DRIVER,): 0}
+
+
+async def test_a_defect_does_not_end_the_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Clusters of tests fail if a component reports a defect.
+    monkeypatch.setattr(defects, "_log", logging.getLogger("expected"))
+    async with schedulers.cluster() as world:
+        surroundings = Surroundings(
+            world.client,
+            shared_informers=world.world.surroundings.informers,
+            clock=world.clock,
+            registry=prometheus_client.CollectorRegistry(),
+        )
+        counted = 0
+
+        def fail_once(_census: Census, _objects: Objects, *, now: dt.datetime) -> list[Metric]:
+            nonlocal counted
+            counted += 1
+            if counted == 1:
+                raise OverflowError(f"a defect at {now}")
+            return []
+
+        monkeypatch.setattr(Census, "metrics", fail_once)
+        running = asyncio.create_task(Exporter(surroundings, Census(), seconds=15).run())
+        async with asyncio.timeout(patience.SECONDS):
+            while counted < 2:
+                await world.clock.advance(1)
+                await asyncio.sleep(0.001)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)

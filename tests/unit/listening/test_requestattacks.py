@@ -186,7 +186,7 @@ async def test_headers_are_limited_in_number() -> None:
 
 async def test_incomplete_heads_of_all_connections_share_a_limit() -> None:
     """One client with very many connections, each with a head below the limit for one, must not use up memory."""
-    budget = Budget(Limits(all_heads_bytes=100_000))
+    budget = Budget(Limits(waiting_bytes=100_000))
     slots = [budget.admit(f"10.0.0.{number}", descriptor=0) for number in range(5)]
     held = [slot is not None and slot.hold(40_000) for slot in slots]
     assert held == [True, True, False, False, False]
@@ -200,7 +200,81 @@ async def test_incomplete_heads_of_all_connections_share_a_limit() -> None:
 
 
 async def test_connection_whose_head_has_no_room_is_given_up() -> None:
-    server = Server(respond, budget=Budget(Limits(all_heads_bytes=20_000)))
+    server = Server(respond, budget=Budget(Limits(waiting_bytes=20_000)))
     server.connection.data_received(GET + b"x: " + b"y" * 30_000)
     assert server.wire.is_closed
     assert server.wire.data == b""
+
+
+async def wait_for_ever(scope: Any, receive: Any, send: Any) -> None:
+    """Begin a response and leave it open, as a watch does; take nothing of the body."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"first", "more_body": True})
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        pytest.param(GET + b"x: " + b"y" * 30_000 + b"\r\n\r\n", id="long-head"),
+        pytest.param(GET + b"a:\r\n" * 1000 + b"\r\n", id="many-headers"),
+        pytest.param((GET + b"\r\n") * 100, id="requests-sent-together"),
+    ],
+)
+async def test_requests_under_way_share_a_limit(request_bytes: bytes) -> None:
+    """Watches last for hours, so what their connections hold must count for as long."""
+    budget = Budget(Limits(waiting_bytes=200_000))
+    servers = []
+    for _ in range(20):
+        server = Server(wait_for_ever, budget=budget)
+        server.connection.data_received(request_bytes)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        servers.append(server)
+    held = sum(server.connection._slot.held_bytes for server in servers if not server.wire.is_closed)
+    assert held < 200_000 + len(servers) * 16 * 1024
+    assert len([server for server in servers if server.wire.is_closed or server.connection._is_deaf]) >= 10
+    for server in servers:
+        server.connection.connection_lost(None)
+        await server.finish()
+    assert budget._held_bytes == 0
+
+
+async def test_answered_requests_do_not_count() -> None:
+    budget = Budget(Limits(waiting_bytes=100_000))
+    server = Server(respond, budget=budget)
+    for _ in range(50):
+        server.connection.data_received(GET + b"x: " + b"y" * 30_000 + b"\r\n\r\n" + GET + b"\r\n")
+        await server.finish()
+    assert codes(server.wire.data) == [200] * 100
+    assert budget._held_bytes < 2048
+
+
+async def test_bodies_that_are_not_read_share_a_limit() -> None:
+    """A request such as a watch never reads its body."""
+
+    async def hold_open(scope: Any, receive: Any, send: Any) -> None:
+        await hold.wait()
+
+    hold = asyncio.Event()
+    budget = Budget(Limits(waiting_bytes=200_000))
+    servers = [Server(hold_open, budget=budget) for _ in range(20)]
+    for server in servers:
+        server.connection.data_received(POST + b"Content-Length: 90000\r\n\r\n")
+        server.connection.data_received(b"x" * 60_000)
+    assert [server.wire.is_closed for server in servers] == [False] * 3 + [True] * 17
+    hold.set()
+    for server in servers:
+        await server.finish()
+
+
+async def test_nothing_is_read_while_requests_wait() -> None:
+    """An application that waits for the end of its client must not have further requests read."""
+    server = Server(wait_for_ever)
+    server.connection.data_received(GET + b"\r\n" + GET + b"\r\n")
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not server.wire.is_reading
+    server.connection.connection_lost(None)
+    await server.finish()

@@ -19,7 +19,7 @@ from drachma.api import meta, pod, resourceslice
 from drachma.api import node as nodes
 from drachma.claims import conditions, podstate, wellknown
 from drachma.client import patches
-from drachma.runtime import Surroundings, events
+from drachma.runtime import Surroundings, defects, events
 from drachma.scheduler import Settings as SchedulerSettings
 from drachma.simulate import nodegroup, shrinkage, simulation
 from drachma.simulate.autoscaler import groupledger, readiness
@@ -89,6 +89,8 @@ class Autoscaler:
                 await self.round()
             except errors.DrachmaError as error:
                 _log.warning("a round failed: %s", error)
+            except Exception:
+                defects.PROCESS.report("autoscaler", "the next round follows")
             await self._clock.sleep(self._settings.interval)
 
     async def round(self) -> None:

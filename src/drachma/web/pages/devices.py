@@ -179,9 +179,17 @@ def _counters(model: Model, device: identity.DeviceID, group: str) -> list[Amoun
                 for name, counter in draw.counters.items() if draw.counter_set == group else ():
                     drawn[name] = drawn.get(name, 0) + (counter.value.nanos if counter.value is not None else 0)
     return [
-        Amount(name, _amount(limit), _amount(drawn[name]), min(drawn[name] / limit, 1.0) if limit else 0.0)
+        Amount(name, _amount(limit), _amount(drawn[name]), _share(drawn[name], limit))
         for name, limit in sorted(limits.items())
     ]
+
+
+def _share(drawn: int, limit: int) -> float:
+    return 1.0 if drawn >= limit > 0 else drawn / limit if limit else 0.0
+
+
+_MOST_EXACT: Final = 2**53
+"""Largest number whose fraction is shown."""
 
 
 def _amount(nanos: int) -> str:
@@ -189,4 +197,6 @@ def _amount(nanos: int) -> str:
     for unit, size in (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
         if units and units % size == 0:
             return f"{units // size}{unit}"
-    return str(units) if nanos % 10**9 == 0 else f"{nanos / 10**9:g}"
+    if nanos % 10**9 == 0 or units > _MOST_EXACT:
+        return str(units)
+    return f"{nanos / 10**9:g}"
