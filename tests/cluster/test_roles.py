@@ -1,7 +1,9 @@
 """Every component of ``drachma manifests`` with exactly its permissions works, and the server refuses nothing."""
 
+import functools
 import pathlib
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -104,8 +106,65 @@ spec:
 """
 
 
+@pytest.fixture
+def buffers(cluster: wire.Wire) -> Iterator[list[str]]:
+    """Return the paths of capacity buffers, one for each sort of reference."""
+    definition: Document = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "capacitybuffers.autoscaling.x-k8s.io",
+            # Groups of Kubernetes are protected.
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        },
+        "spec": {
+            "group": "autoscaling.x-k8s.io",
+            "names": {"kind": "CapacityBuffer", "plural": "capacitybuffers"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1beta1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    objects.create(cluster, definition)
+    place = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
+    patience.until(lambda: cluster.call("GET", place).code, lambda code: code == 200, what="buffers are served")
+    labels = {"app": "spare"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+    deployment = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    metadata = {"name": "spare", "namespace": "default"}
+    objects.create(
+        cluster,
+        {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": template},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": deployment},
+    )
+    references: dict[str, Document] = {
+        "by-template": {"podTemplateRef": {"name": "spare"}, "replicas": 1},
+        "by-deployment": {"scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "spare"}, "replicas": 1},
+    }
+    for name, spec in references.items():
+        head = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": name}}
+        answer = cluster.call("POST", place, {**head, "spec": spec})
+        assert answer.code == 201, answer.body
+    yield [f"{place}/{name}" for name in references]
+    for name in references:
+        cluster.call("DELETE", f"{place}/{name}")
+    cluster.call("DELETE", f"{objects.path(definition)}/{definition['metadata']['name']}")
+
+
+def _is_provisioned(admin: wire.Wire, buffer: str) -> bool:
+    conditions = admin.call("GET", buffer).body.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Provisioning" and each["status"] == "True" for each in conditions)
+
+
 def test_the_autoscaler_is_refused_nothing(
-    plane: controlplane.ControlPlane, cluster: wire.Wire, tmp_path: pathlib.Path
+    plane: controlplane.ControlPlane, cluster: wire.Wire, buffers: list[str], tmp_path: pathlib.Path
 ) -> None:
     groups, orders, program = tmp_path / "groups.yaml", tmp_path / "orders", tmp_path / "node-provider"
     groups.write_text(GROUPS)
@@ -134,6 +193,8 @@ def test_the_autoscaler_is_refused_nothing(
         assert objects.wait_for_node(cluster, "large") == "box-1"
         cluster.call("DELETE", f"{objects.PODS}/large", {"gracePeriodSeconds": 0})
         patience.until(lambda: has_ordered("remove boxes box-1"), what="the node is returned")
+        for each in buffers:
+            patience.until(functools.partial(_is_provisioned, cluster, each), what=f"{each} is provisioned")
         scaler.check()
     assert installation.refusals(plane, "autoscaler") == set()
 
