@@ -10,7 +10,7 @@ import pytest
 
 from drachma.deployment import components
 from tests import patience, ports
-from tests.cluster import controlplane, installation, objects, queues
+from tests.cluster import controlplane, installation, nodegroup, objects, queues
 from tests.scenarios import wire
 
 Document = dict[str, Any]
@@ -93,19 +93,6 @@ def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, clust
     assert installation.refusals(plane, "controllers") == set()
 
 
-GROUPS = """\
-apiVersion: drachma.dev/v1
-kind: NodeGroup
-metadata: {name: boxes}
-spec:
-  max: 1
-  labels: {pool: boxes}
-  template:
-    objects:
-    - {apiVersion: v1, kind: Node, metadata: {name: box}, status: {allocatable: {cpu: "128", memory: 1Ti, pods: "110"}}}
-"""
-
-
 @pytest.fixture
 def buffers(cluster: wire.Wire) -> Iterator[list[str]]:
     """Return the paths of capacity buffers, one for each sort of reference."""
@@ -166,30 +153,21 @@ def _is_provisioned(admin: wire.Wire, buffer: str) -> bool:
 def test_the_autoscaler_is_refused_nothing(
     plane: controlplane.ControlPlane, cluster: wire.Wire, buffers: list[str], tmp_path: pathlib.Path
 ) -> None:
-    groups, orders, program = tmp_path / "groups.yaml", tmp_path / "orders", tmp_path / "node-provider"
-    groups.write_text(GROUPS)
-    orders.touch()
-    program.write_text(f'#!/bin/sh\necho "$@" >> {orders}\n')
-    program.chmod(0o755)
-    own = components.autoscaler(command=str(program))
+    group = nodegroup.NodeGroup(tmp_path, most=1)
+    own = components.autoscaler(command=str(group.command))
     kubeconfig = installation.install(plane, cluster, [own])["autoscaler"]
-    arguments = [each.replace("/node-groups/groups.yaml", str(groups)) for each in own.arguments[1:]]
-    large = objects.pod("large")
-    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100"
+    arguments = [each.replace("/node-groups/groups.yaml", str(group.file)) for each in own.arguments[1:]]
     options = [*_OPTIONS, f"--leader-elect-resource-name={own.lease}", "--interval=1", "--unneeded=1", "--cooldown=1"]
     with plane.kube_scheduler(), plane.drachma("autoscaler", *arguments, *options, kubeconfig=kubeconfig) as scaler:
 
         def has_ordered(order: str) -> bool:
             scaler.check()
-            return order in orders.read_text()
+            return order in group.orders()
 
         scaler.wait_for("leads by lease")
-        objects.create(cluster, large)
+        objects.create(cluster, nodegroup.large_pod("large"))
         patience.until(lambda: has_ordered("grow boxes 1"), what="a node is ordered")
-        box = objects.node("box-1")
-        box["metadata"]["labels"] = {**box["metadata"].get("labels", {}), "pool": "boxes"}
-        box["status"]["allocatable"] = box["status"]["capacity"] = {"cpu": "128", "memory": "1Ti", "pods": "110"}
-        objects.create(cluster, box)
+        objects.create(cluster, nodegroup.machine("box-1", is_ready=True))
         assert objects.wait_for_node(cluster, "large") == "box-1"
         cluster.call("DELETE", f"{objects.PODS}/large", {"gracePeriodSeconds": 0})
         patience.until(lambda: has_ordered("remove boxes box-1"), what="the node is returned")
