@@ -26,6 +26,9 @@ from tests.scenarios import processes, wire
 Document = dict[str, Any]
 
 TOKEN = "admin-token"
+NODE = "worker"
+NODE_TOKEN = "node-token"
+"""Token of the identity of the only node that a test may run an agent for."""
 GATES = (
     "DRADerivedAttributes",
     "DRADeviceCompatibilityGroups",
@@ -217,7 +220,9 @@ def control_plane(
     """
     etcd, server = programs.built("etcd"), programs.built(api_server)
     (folder / "policy.yaml").write_text(_POLICY)
-    (folder / "tokens.csv").write_text(f"{TOKEN},admin,admin,system:masters\n")
+    (folder / "tokens.csv").write_text(
+        f"{TOKEN},admin,admin,system:masters\n{NODE_TOKEN},system:node:{NODE},{NODE},system:nodes\n"
+    )
     files = certificates.ensure(folder / "pki", hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
     proxy = certificates.make_client(files, user="aggregator", now=dt.datetime.now(dt.UTC))
     for name, content in zip(("proxy.crt", "proxy.key"), proxy, strict=True):
