@@ -1,5 +1,6 @@
 """kill -9 of components and of the API server under load: another replica goes on, and no device is given out twice."""
 
+import functools
 import urllib.request
 from collections import Counter
 
@@ -143,7 +144,7 @@ def test_an_exporter_is_killed_and_counts_again(plane: controlplane.ControlPlane
         for _ in range(2):
             with plane.drachma("exporter", f"--metrics-port={port}", "--interval=1") as exporter:
                 patience.until(
-                    lambda program=exporter: _page(program, f"http://127.0.0.1:{port}/metrics"),
+                    functools.partial(_page, exporter, f"http://127.0.0.1:{port}/metrics"),
                     lambda text: want in text,
                     what="the claim is counted",
                 )
@@ -155,7 +156,7 @@ def test_a_dashboard_is_killed_and_serves_again(plane: controlplane.ControlPlane
         for _ in range(2):
             with plane.drachma("dashboard", f"--listen=127.0.0.1:{port}", "--sign-in") as dashboard:
                 patience.until(
-                    lambda program=dashboard: _page(program, f"http://127.0.0.1:{port}/pods", plane.token),
+                    functools.partial(_page, dashboard, f"http://127.0.0.1:{port}/pods", plane.token),
                     lambda text: "/pods/default/shown" in text,
                     what="the page has the pod",
                 )
