@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests import patience
-from tests.cluster import controlplane, objects, programs
+from tests.cluster import controlplane, objects
 from tests.scenarios import wire
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "drivers" / "gpu-sim" / "gpu_sim.py"
@@ -49,7 +49,7 @@ def machine(plane: controlplane.ControlPlane) -> Iterator[Machine]:
 @pytest.fixture
 def cluster(plane: controlplane.ControlPlane, admin: wire.Wire, cleared: None) -> Iterator[wire.Wire]:
     objects.create(admin, objects.device_class(), objects.template("one"))
-    with plane.kube_controllers(), plane.kube_scheduler():
+    with plane.kube_controllers(has_agents=True), plane.kube_scheduler():
         yield admin
 
 
@@ -72,7 +72,6 @@ def _wait_for_health(admin: wire.Wire, pod: str, health: str) -> None:
 
 
 def test_an_agent_is_killed_and_goes_on_with_its_pods(cluster: wire.Wire, machine: Machine) -> None:
-    programs.require(*programs.CONTROL_PLANE)
     with machine.driver() as driver:
         with machine.agent() as first:
             objects.create(cluster, objects.pod("train", template_name="one"))
