@@ -26,6 +26,9 @@ from tests.scenarios import processes, wire
 Document = dict[str, Any]
 
 TOKEN = "admin-token"
+NODE = "worker"
+NODE_TOKEN = "node-token"
+"""Token of the identity of the only node that a test may run an agent for."""
 GATES = (
     "DRADerivedAttributes",
     "DRADeviceCompatibilityGroups",
@@ -41,7 +44,7 @@ GATES = (
 """Gates that the recordings of scheduling were made with."""
 
 _POLICY = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
-_WITHOUT = "-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller"
+_WITHOUT = "-node-lifecycle-controller,-taint-eviction-controller"
 """Controllers that would evict the pods of nodes that no kubelet runs on."""
 
 
@@ -153,14 +156,17 @@ class ControlPlane:
         command = [str(programs.built("kube-scheduler")), *own, "--secure-port=0", f"--feature-gates={_gates(GATES)}"]
         return self.running("kube-scheduler", command)
 
-    def kube_controllers(self, without: str = "") -> contextlib.AbstractContextManager[Program]:
-        """Run upstream's controllers, all but some."""
+    def kube_controllers(
+        self, without: str = "", *, has_agents: bool = False
+    ) -> contextlib.AbstractContextManager[Program]:
+        """Run upstream's controllers, all but some; those of nodes only if agents report the state of nodes."""
+        left_out = [each for each in ("" if has_agents else _WITHOUT, "-node-ipam-controller", without) if each]
         command = [
             str(programs.built("kube-controller-manager")),
             f"--kubeconfig={self.kubeconfig}",
             "--leader-elect=false",
             "--secure-port=0",
-            f"--controllers=*,{_WITHOUT}{without and ','}{without}",
+            f"--controllers=*,{','.join(left_out)}",
             f"--service-account-private-key-file={self.folder}/pki/accounts.key",
             f"--root-ca-file={self.authority}",
             f"--feature-gates={_gates(GATES)}",
@@ -217,7 +223,9 @@ def control_plane(
     """
     etcd, server = programs.built("etcd"), programs.built(api_server)
     (folder / "policy.yaml").write_text(_POLICY)
-    (folder / "tokens.csv").write_text(f"{TOKEN},admin,admin,system:masters\n")
+    (folder / "tokens.csv").write_text(
+        f"{TOKEN},admin,admin,system:masters\n{NODE_TOKEN},system:node:{NODE},{NODE},system:nodes\n"
+    )
     files = certificates.ensure(folder / "pki", hosts=["127.0.0.1"], now=dt.datetime.now(dt.UTC))
     proxy = certificates.make_client(files, user="aggregator", now=dt.datetime.now(dt.UTC))
     for name, content in zip(("proxy.crt", "proxy.key"), proxy, strict=True):

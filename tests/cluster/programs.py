@@ -2,7 +2,8 @@
 
 ``python -m tests.cluster.programs`` builds them from the Go module proxy, once, into ``$DRACHMA_CLUSTER_CACHE`` or
 ``~/.cache/drachma/cluster``, by a hash of the modules that each is made of. An older kube-apiserver is built too, for
-version skew. The first build takes half an hour on one core.
+version skew. The first build takes half an hour on one core. Prometheus is the installed one, or is unpacked from
+Debian's package, see debianpackages.
 
 ``$KUBE_BINARIES`` names a folder with programs that exist already, under their own names; an older kube-apiserver is
 ``kube-apiserver-v1.34`` there. ``--check`` builds nothing and fails if a program is absent.
@@ -18,10 +19,20 @@ import sys
 
 import pytest
 
-from tests import gobuild
+from tests import debianpackages, gobuild
 from tests.gobuild import MissingError
 
-__all__ = ["CONTROL_PLANE", "OLD_API_SERVER", "PROGRAMS", "MissingError", "build", "built", "module_of", "require"]
+__all__ = [
+    "CONTROL_PLANE",
+    "DEBIAN_PACKAGES",
+    "OLD_API_SERVER",
+    "PROGRAMS",
+    "MissingError",
+    "build",
+    "built",
+    "module_of",
+    "require",
+]
 
 _SOURCE = pathlib.Path(__file__).parent / "go"
 _CACHE = gobuild.cache_folder("cluster", "DRACHMA_CLUSTER_CACHE")
@@ -58,15 +69,19 @@ PROGRAMS = {
     "kustomize": _Program("kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
     OLD_API_SERVER: _Program("v1.34", "k8s.io/kubernetes/cmd/kube-apiserver", "v1.34.4"),
 }
+DEBIAN_PACKAGES = {"prometheus": "prometheus", "promtool": "prometheus"}
+"""Package of each program that Debian has."""
 
 
 def build(name: str) -> pathlib.Path:
-    """Return the program of a name, and build it if it is absent.
+    """Return the program of a name, and build or fetch it if it is absent.
 
     Raises:
-        MissingError: there is no Go, or its modules cannot be fetched.
+        MissingError: there is no Go, its modules cannot be fetched, or a package of Debian cannot.
         RuntimeError: it does not build, or not in time.
     """
+    if name in DEBIAN_PACKAGES:
+        return debianpackages.fetch(name, DEBIAN_PACKAGES[name])
     binary = _place(name)
     if not _READY:
         program = PROGRAMS[name]
@@ -80,6 +95,8 @@ def built(name: str) -> pathlib.Path:
     Raises:
         MissingError: it is not built, or not in $KUBE_BINARIES.
     """
+    if name in DEBIAN_PACKAGES:
+        return debianpackages.find(name, DEBIAN_PACKAGES[name])
     binary = _place(name)
     if not binary.exists():
         remedy = f"$KUBE_BINARIES has no {name}" if _READY else "run: python -m tests.cluster.programs"
@@ -113,7 +130,7 @@ def require(*names: str) -> None:
 
 
 def main() -> None:
-    names = [each for each in sys.argv[1:] if each != "--check"] or list(PROGRAMS)
+    names = [each for each in sys.argv[1:] if each != "--check"] or [*PROGRAMS, *DEBIAN_PACKAGES]
     make = built if "--check" in sys.argv else build
     problems = []
     for name in names:

@@ -13,7 +13,17 @@ from tests import patience
 _LONGEST_SECONDS = 60.0
 _POLL_SECONDS = 0.25
 _CLAIM_SECONDS = 1.0
-_NAMESPACED = ("Job", "ReplicaSet", "Pod", "PodGroup", "CompositePodGroup", "ResourceClaim", "ResourceClaimTemplate")
+_NAMESPACED = (
+    "Deployment",
+    "Job",
+    "ReplicaSet",
+    "Pod",
+    "PodTemplate",
+    "PodGroup",
+    "CompositePodGroup",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+)
 _GLOBAL = ("ResourceSlice", "DeviceTaintRule", "DeviceClass", "Node")
 
 

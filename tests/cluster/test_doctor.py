@@ -1,13 +1,20 @@
-"""``drachma doctor`` on a real cluster: nothing invented on a healthy one, and planted faults found and repaired."""
+"""``drachma doctor`` on a real cluster: nothing invented on a healthy one, and 25 planted faults found and repaired."""
 
+import copy
+import datetime as dt
 import json
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from drachma import doctor
+from drachma.client import http
+from drachma.doctor import visit
 from tests.cluster import controlplane, objects
 from tests.scenarios import processes, wire
+from tests.unit.doctor import faults
 
 Document = dict[str, Any]
 
@@ -62,3 +69,82 @@ def test_planted_faults_are_found_and_repaired(plane: controlplane.ControlPlane,
     _doctor(plane, "--fix", "--yes")
     left = {each["check"] for each in _doctor(plane)[1]}
     assert left.isdisjoint({"reservation-without-pod", "slice-orphaned"}), "repairs were carried out"
+
+
+WEBHOOK: Document = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "left-behind"},
+    "webhooks": [
+        {
+            "name": "w.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "clientConfig": {"service": {"namespace": "default", "name": "gone"}},
+            # A group that does not exist, so that the webhook refuses nothing of this test.
+            "rules": [{"apiGroups": ["x.com"], "apiVersions": ["v1"], "resources": ["xs"], "operations": ["CREATE"]}],
+        }
+    ],
+}
+OLD_KUBELET = "old-kubelet"
+
+
+@pytest.fixture
+def faulty(admin: wire.Wire, cleared: None) -> Iterator[list[str]]:
+    """Plant all faults; return the findings that they must give."""
+    documents, want = faults.combined()
+    uids: dict[str, str] = {}
+    # Pods come first, since reservations name their uids.
+    for document in sorted(documents, key=lambda each: each["kind"] != "Pod"):
+        _plant(admin, document, uids)
+    old = objects.node(OLD_KUBELET)
+    old["status"]["nodeInfo"] = {**dict.fromkeys(_NODE_INFO, "x"), "kubeletVersion": "v1.30.1"}
+    objects.create(admin, old, WEBHOOK)
+    yield [
+        *want,
+        "error webhook-without-endpoints: webhook w.example.com of left-behind",
+        f"warning version-skew: Node {OLD_KUBELET}",
+    ]
+    admin.call("DELETE", f"{objects.path(WEBHOOK)}/left-behind")
+
+
+_NODE_INFO = (
+    *("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion"),
+    *("operatingSystem", "architecture"),
+)
+
+
+def _plant(admin: wire.Wire, document: Document, uids: dict[str, str]) -> None:
+    """Create an object with its status, and delete it if the fault is a deletion that does not end."""
+    content = copy.deepcopy(document)
+    status = content.pop("status", None) or {}
+    is_deleted = content["metadata"].pop("deletionTimestamp", None) is not None
+    planted_uid = content["metadata"].pop("uid")
+    content["metadata"].pop("creationTimestamp")
+    if content["kind"] == "Node":
+        content["status"] = {**status, "capacity": status["allocatable"]}
+    objects.create(admin, content)
+    place = f"{objects.path(content)}/{content['metadata']['name']}"
+    uids[planted_uid] = admin.call("GET", place).body["metadata"]["uid"]
+    for consumer in status.get("reservedFor", ()):
+        consumer["uid"] = uids.get(consumer["uid"], consumer["uid"])
+    if status and content["kind"] != "Node":
+        objects.merge(admin, f"{place}/status", {"status": status})
+    if is_deleted:
+        admin.call("DELETE", place)
+
+
+async def test_25_planted_faults_are_found_and_repaired(client: http.HttpClient, faulty: list[str]) -> None:
+    server_version = await client.server_version()
+    # Pods, claims and pools have some minutes to settle.
+    later = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+    findings = doctor.examine(await visit.read(client, now=later, server_version=server_version))
+    assert len(faulty) == 25
+    assert sorted(f"{each.severity} {each.check}: {each.subject}" for each in findings) == sorted(faulty)
+    repairs = [each.repair for each in findings if each.repair is not None]
+    assert len(repairs) == 5
+    for repair in repairs:
+        await visit.carry_out(client, repair)
+    left = doctor.examine(await visit.read(client, now=later, server_version=server_version))
+    assert len(left) == 20
+    assert [each.check for each in left if each.repair is not None] == []

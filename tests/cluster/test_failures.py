@@ -1,10 +1,12 @@
 """kill -9 of components and of the API server under load: another replica goes on, and no device is given out twice."""
 
+import functools
+import urllib.request
 from collections import Counter
 
 import pytest
 
-from tests import patience
+from tests import patience, ports
 from tests.cluster import churn, controlplane, objects, queues
 from tests.scenarios import wire
 
@@ -122,3 +124,39 @@ def test_the_api_server_is_killed_under_load(plane: controlplane.ControlPlane, c
             patience.until(lambda: objects.claims(admin), lambda left: not left, what="all claims are gone")
         scheduler.check()
         controllers.check()
+
+
+def _page(program: controlplane.Program, url: str, token: str = "") -> str:
+    """Return the answer of a component, or why there is none yet."""
+    program.check()
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+            return str(answer.read().decode())
+    except OSError as error:
+        return str(error)
+
+
+def test_an_exporter_is_killed_and_counts_again(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    objects.create(cluster, objects.claim("waits"))
+    want = 'drachma_resource_claims{namespace="default",state="pending"} 1.0'
+    with ports.reserved() as port:
+        for _ in range(2):
+            with plane.drachma("exporter", f"--metrics-port={port}", "--interval=1") as exporter:
+                patience.until(
+                    functools.partial(_page, exporter, f"http://127.0.0.1:{port}/metrics"),
+                    lambda text: want in text,
+                    what="the claim is counted",
+                )
+
+
+def test_a_dashboard_is_killed_and_serves_again(plane: controlplane.ControlPlane, cluster: wire.Wire) -> None:
+    objects.create(cluster, objects.pod("shown"))
+    with ports.reserved() as port:
+        for _ in range(2):
+            with plane.drachma("dashboard", f"--listen=127.0.0.1:{port}", "--sign-in") as dashboard:
+                patience.until(
+                    functools.partial(_page, dashboard, f"http://127.0.0.1:{port}/pods", plane.token),
+                    lambda text: "/pods/default/shown" in text,
+                    what="the page has the pod",
+                )

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import pathlib
-import shutil
 import ssl
 import urllib.error
 import urllib.parse
@@ -17,7 +16,7 @@ import yaml
 
 from drachma.deployment import components
 from tests import patience, ports
-from tests.cluster import controlplane, installation, objects
+from tests.cluster import controlplane, installation, objects, programs
 from tests.scenarios import wire
 
 Document = dict[str, Any]
@@ -101,9 +100,7 @@ def _rules_without_delay() -> Document:
 def _prometheus(
     plane: controlplane.ControlPlane, folder: pathlib.Path, *, scraped: int, token: str
 ) -> Iterator[Prometheus]:
-    program = shutil.which("prometheus")
-    if program is None:
-        pytest.skip("prometheus is not installed; it is in Debian's package of that name")
+    programs.require("prometheus")
     configuration = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": ["alerts.yaml"],
@@ -121,7 +118,7 @@ def _prometheus(
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
     with ports.reserved() as port:
         command = [
-            program,
+            str(programs.built("prometheus")),
             f"--config.file={folder}/prometheus.yaml",
             f"--storage.tsdb.path={folder}/data",
             f"--web.listen-address=127.0.0.1:{port}",

@@ -1,14 +1,16 @@
 """Every component of ``drachma manifests`` with exactly its permissions works, and the server refuses nothing."""
 
+import functools
 import pathlib
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from drachma.deployment import components
 from tests import patience, ports
-from tests.cluster import controlplane, installation, objects, queues
+from tests.cluster import controlplane, installation, nodegroup, objects, queues
 from tests.scenarios import wire
 
 Document = dict[str, Any]
@@ -91,49 +93,86 @@ def test_controllers_are_refused_nothing(plane: controlplane.ControlPlane, clust
     assert installation.refusals(plane, "controllers") == set()
 
 
-GROUPS = """\
-apiVersion: drachma.dev/v1
-kind: NodeGroup
-metadata: {name: boxes}
-spec:
-  max: 1
-  labels: {pool: boxes}
-  template:
-    objects:
-    - {apiVersion: v1, kind: Node, metadata: {name: box}, status: {allocatable: {cpu: "128", memory: 1Ti, pods: "110"}}}
-"""
+@pytest.fixture
+def buffers(cluster: wire.Wire) -> Iterator[list[str]]:
+    """Return the paths of capacity buffers, one for each sort of reference."""
+    definition: Document = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "capacitybuffers.autoscaling.x-k8s.io",
+            # Groups of Kubernetes are protected.
+            "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+        },
+        "spec": {
+            "group": "autoscaling.x-k8s.io",
+            "names": {"kind": "CapacityBuffer", "plural": "capacitybuffers"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1beta1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    objects.create(cluster, definition)
+    place = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers"
+    patience.until(lambda: cluster.call("GET", place).code, lambda code: code == 200, what="buffers are served")
+    labels = {"app": "spare"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+    deployment = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    metadata = {"name": "spare", "namespace": "default"}
+    objects.create(
+        cluster,
+        {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": template},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": deployment},
+    )
+    references: dict[str, Document] = {
+        "by-template": {"podTemplateRef": {"name": "spare"}, "replicas": 1},
+        "by-deployment": {"scalableRef": {"apiGroup": "apps", "kind": "Deployment", "name": "spare"}, "replicas": 1},
+    }
+    for name, spec in references.items():
+        head = {"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": name}}
+        answer = cluster.call("POST", place, {**head, "spec": spec})
+        assert answer.code == 201, answer.body
+    yield [f"{place}/{name}" for name in references]
+    for name in references:
+        cluster.call("DELETE", f"{place}/{name}")
+    cluster.call("DELETE", f"{objects.path(definition)}/{definition['metadata']['name']}")
+
+
+def _is_provisioned(admin: wire.Wire, buffer: str) -> bool:
+    conditions = admin.call("GET", buffer).body.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Provisioning" and each["status"] == "True" for each in conditions)
 
 
 def test_the_autoscaler_is_refused_nothing(
-    plane: controlplane.ControlPlane, cluster: wire.Wire, tmp_path: pathlib.Path
+    plane: controlplane.ControlPlane, cluster: wire.Wire, buffers: list[str], tmp_path: pathlib.Path
 ) -> None:
-    groups, orders, program = tmp_path / "groups.yaml", tmp_path / "orders", tmp_path / "node-provider"
-    groups.write_text(GROUPS)
-    orders.touch()
-    program.write_text(f'#!/bin/sh\necho "$@" >> {orders}\n')
-    program.chmod(0o755)
-    own = components.autoscaler(command=str(program))
+    group = nodegroup.NodeGroup(tmp_path, most=1)
+    own = components.autoscaler(command=str(group.command))
     kubeconfig = installation.install(plane, cluster, [own])["autoscaler"]
-    arguments = [each.replace("/node-groups/groups.yaml", str(groups)) for each in own.arguments[1:]]
-    large = objects.pod("large")
-    large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100"
+    arguments = [each.replace("/node-groups/groups.yaml", str(group.file)) for each in own.arguments[1:]]
     options = [*_OPTIONS, f"--leader-elect-resource-name={own.lease}", "--interval=1", "--unneeded=1", "--cooldown=1"]
     with plane.kube_scheduler(), plane.drachma("autoscaler", *arguments, *options, kubeconfig=kubeconfig) as scaler:
 
         def has_ordered(order: str) -> bool:
             scaler.check()
-            return order in orders.read_text()
+            return order in group.orders()
 
         scaler.wait_for("leads by lease")
-        objects.create(cluster, large)
+        objects.create(cluster, nodegroup.large_pod("large"))
         patience.until(lambda: has_ordered("grow boxes 1"), what="a node is ordered")
-        box = objects.node("box-1")
-        box["metadata"]["labels"] = {**box["metadata"].get("labels", {}), "pool": "boxes"}
-        box["status"]["allocatable"] = box["status"]["capacity"] = {"cpu": "128", "memory": "1Ti", "pods": "110"}
-        objects.create(cluster, box)
+        objects.create(cluster, nodegroup.machine("box-1", is_ready=True))
         assert objects.wait_for_node(cluster, "large") == "box-1"
         cluster.call("DELETE", f"{objects.PODS}/large", {"gracePeriodSeconds": 0})
         patience.until(lambda: has_ordered("remove boxes box-1"), what="the node is returned")
+        for each in buffers:
+            patience.until(functools.partial(_is_provisioned, cluster, each), what=f"{each} is provisioned")
         scaler.check()
     assert installation.refusals(plane, "autoscaler") == set()
 

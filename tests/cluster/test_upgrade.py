@@ -1,41 +1,25 @@
 """Upgrade of each component from the last release under load, replica by replica, and back.
 
-The last release is a revision of this repository, taken out of git into a folder of the test. Without its history the
-tests are skipped.
+Without the history of this repository, which has the last release, the tests are skipped.
 """
 
 import contextlib
-import os
-import pathlib
-import subprocess
 import urllib.request
 from collections.abc import Iterator, Sequence
 
 import pytest
 
 from tests import patience, ports
-from tests.cluster import churn, controlplane, objects, queues
+from tests.cluster import churn, controlplane, objects, queues, releases
 from tests.scenarios import wire
 
-PROJECT = pathlib.Path(__file__).parents[2]
 DEVICES = 20
-OLD = "a31d96099d407493"
-"""Last revision of version 0.2.0."""
-NEW = ""
-"""Source folder of this version: that of the environment."""
 
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the source folder of the last release."""
-    revision = os.environ.get("DRACHMA_OLD_REVISION", OLD)
-    command = ["git", "archive", revision, "src"]
-    archive = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False)
-    if archive.returncode:
-        pytest.skip(f"git has no revision {revision}: {archive.stderr.decode().strip()}")
-    folder = tmp_path_factory.mktemp("old")
-    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)
-    return str(folder / "src")
+    return releases.unpack(tmp_path_factory.mktemp("old"))
 
 
 @pytest.fixture
@@ -102,7 +86,7 @@ def _replicas(plane: controlplane.ControlPlane, old: str, component: str, *optio
 
 def _upgrade_and_back(replicas: Replicas, load: churn.Churn, old: str) -> None:
     load.wait_for(10)
-    replicas.replace(NEW, load)
+    replicas.replace(releases.NEW, load)
     replicas.replace(old, load)
 
 

@@ -17,9 +17,14 @@ def exporter(
     most_names: Annotated[
         int,
         typer.Option(
-            "--max-names", min=1, help="Classes, drivers, taints, namespaces and reasons with series of their own."
+            "--max-names",
+            min=1,
+            help="Classes, drivers, taints, namespaces, reasons and counters with series of their own.",
         ),
     ] = 100,
+    most_pod_claims: Annotated[
+        int, typer.Option("--max-pod-claims", min=0, help="Claims of pods with series of their own.")
+    ] = 1000,
     metrics_port: options.MetricsPort = 0,
     secure_address: options.SecureAddress = "",
     log_format: options.LogFormat = options.LogLines.TEXT,
@@ -27,8 +32,9 @@ def exporter(
 ) -> None:
     """Export metrics about a cluster: devices, claims, pending pods by reason, and queues.
 
-    Devices are counted by class, driver, node, state and taint, and so are free devices that no usual claim could use.
-    The number of series is bounded. The exporter reads the cluster and writes nothing.
+    Devices are counted by class, driver, node, state, taint and health, and so are free devices that no usual claim
+    could use, and the use of shared counters and capacity. The number of series is bounded. The exporter reads the
+    cluster and writes nothing.
     """
     from drachma import errors
     from drachma.client import http
@@ -39,7 +45,7 @@ def exporter(
     logs.to_stderr("drachma.exporter", verbose=verbose, is_json=log_format.is_json)
     if not metrics_port and not secure_address:
         raise errors.InvalidValueError("--metrics-port or --secure-address: one of them is needed to serve metrics")
-    census = Census(Limits(nodes=most_nodes, names=most_names))
+    census = Census(Limits(nodes=most_nodes, names=most_names, pod_claims=most_pod_claims))
 
     def build(surroundings: Surroundings) -> components.Run:
         return Exporter(surroundings, census, seconds=seconds).run

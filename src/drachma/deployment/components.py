@@ -193,9 +193,16 @@ def autoscaler(*, command: str, node_groups: str = "", namespace: str = "drachma
             Rule(groups=("",), resources=("nodes",), verbs=("patch",)),
             Rule(groups=("",), resources=("pods/eviction",), verbs=("create",)),
             Rule(groups=("",), resources=("pods/status",), verbs=("patch",)),
+            Rule(groups=("autoscaling.x-k8s.io",), resources=("capacitybuffers", "provisioningrequests")),
+            Rule(
+                groups=("autoscaling.x-k8s.io",),
+                resources=("capacitybuffers/status", "provisioningrequests/status"),
+                verbs=("patch",),
+            ),
+            # Buffers and requests name the shape of their pods by these; other workloads are read above.
             Rule(groups=("",), resources=("podtemplates",), verbs=("get",)),
-            Rule(groups=("autoscaling.x-k8s.io",), resources=("provisioningrequests",)),
-            Rule(groups=("autoscaling.x-k8s.io",), resources=("provisioningrequests/status",), verbs=("patch",)),
+            Rule(groups=("apps",), resources=("deployments",), verbs=("get",)),
+            Rule(groups=("batch",), resources=("jobs",), verbs=("get",)),
             Rule(groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
         ),
     )

@@ -10,6 +10,7 @@ from typing import Final
 from drachma.api.deviceclass import DeviceClass
 from drachma.api.node import Node
 from drachma.api.resourceslice import ResourceSlice
+from drachma.client import absences
 from drachma.doctor.cluster import Cluster
 from drachma.doctor.finding import Finding, Severity
 
@@ -84,7 +85,7 @@ def _versions(cluster: Cluster) -> Iterator[Finding]:
             severity=Severity.CRITICAL if is_all else Severity.INFO,
             subject=f"resource {resource}",
             message="the API server does not have it"
-            + (", so Dynamic Resource Allocation is off" if is_all else "; what needs it has no effect"),
+            + (", so Dynamic Resource Allocation is off" if is_all else f": {absences.consequence(resource)}"),
             advice="enable its API version and feature gate on the API server" if is_all else "",
         )
     server = _minor(cluster.server_version)

@@ -17,12 +17,12 @@ import msgspec
 from drachma import cel
 from drachma.api.deviceclass import DeviceClass
 from drachma.api.devicetaintrule import DeviceTaintRule
-from drachma.api.pod import Pod
 from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourceslice import Device, ResourceSlice
 from drachma.claims import conditions, identity, taints
 from drachma.doctor import selection
-from drachma.exporter import fragmentation, queuecensus, series
+from drachma.exporter import capacitycensus, fragmentation, healthcensus, queuecensus, series
+from drachma.exporter.healthcensus import PodView
 from drachma.exporter.series import Metric
 from drachma.queueing.kinds.clusterqueue import ClusterQueue
 
@@ -49,7 +49,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: int = 500
     names: int = 100
-    """For classes, drivers, taints, namespaces, reasons and queues."""
+    """For classes, drivers, taints, namespaces, reasons, counters, capacities and queues."""
+    pod_claims: int = 1000
+    """Claims of pods with series of their own; others have none."""
 
 
 class Objects(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +61,7 @@ class Objects(msgspec.Struct, frozen=True, kw_only=True):
     claims: Sequence[ResourceClaim] = ()
     classes: Sequence[DeviceClass] = ()
     rules: Sequence[DeviceTaintRule] = ()
-    pods: Sequence[Pod] = ()
+    pods: Sequence[PodView] = ()
     queues: Sequence[ClusterQueue] = ()
 
 
@@ -93,6 +95,9 @@ class Census:
             self._taints(devices),
             self._incomplete(objects.slices),
             self._unusable(devices, objects),
+            healthcensus.health_metric(objects.pods, objects.claims, limit=self._limits.names),
+            healthcensus.pod_claim_metric(objects.pods, limit=self._limits.pod_claims),
+            *capacitycensus.metrics(_newest(objects.slices), objects.claims, limit=self._limits.names),
             *_claim_metrics(objects.claims, now=now, limit=self._limits.names),
             *_pending_pod_metrics(objects.pods, now=now, limit=self._limits.names),
             *queuecensus.metrics(objects.queues, limit=self._limits.names),
@@ -243,7 +248,7 @@ def _claim_state(claim: ResourceClaim) -> str:
     return RESERVED if claim.status.reserved_for else ALLOCATED
 
 
-def _pending_pod_metrics(pods: Sequence[Pod], *, now: dt.datetime, limit: int) -> list[Metric]:
+def _pending_pod_metrics(pods: Sequence[PodView], *, now: dt.datetime, limit: int) -> list[Metric]:
     """Return the metrics of pods that wait for a node."""
     waiting_pods = [each for each in pods if _is_waiting(each)]
     pairs = [(reason, each) for each in waiting_pods for reason in _waiting_reasons(each)]
@@ -263,7 +268,7 @@ def _pending_pod_metrics(pods: Sequence[Pod], *, now: dt.datetime, limit: int) -
     ]
 
 
-def _waiting_reasons(subject: Pod) -> Iterator[str]:
+def _waiting_reasons(subject: PodView) -> Iterator[str]:
     """Yield the reasons why a pod has no node, without counts and names, so that equal reasons are equal texts."""
     scheduled = conditions.find(subject.status.conditions, "PodScheduled")
     if scheduled is None or scheduled.status == "True":
@@ -279,6 +284,6 @@ def _mask_names(text: str) -> str:
     return _NAMES.sub("*", first_line)[:_LONGEST].strip() or "unknown"
 
 
-def _is_waiting(subject: Pod) -> bool:
+def _is_waiting(subject: PodView) -> bool:
     is_done = subject.status.phase in ("Succeeded", "Failed")
     return not subject.spec.node_name and not is_done and subject.metadata.deletion_timestamp is None

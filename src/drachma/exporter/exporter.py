@@ -14,6 +14,7 @@ from drachma.api.pod import Pod
 from drachma.api.resourceclaim import ResourceClaim
 from drachma.api.resourceslice import ResourceSlice
 from drachma.client import target
+from drachma.exporter import healthcensus
 from drachma.exporter.census import Census, Objects
 from drachma.exporter.series import Metric
 from drachma.queueing.kinds.clusterqueue import ClusterQueue
@@ -29,6 +30,8 @@ _CLUSTER_QUEUES: Final = target.Target(
     is_optional=True,
 )
 """Clusters without queues have no such kind."""
+
+_PODS: Final = target.view_of(target.of(Pod), healthcensus.PodView)
 
 _DURATION: Final = "drachma_exporter_census_duration_seconds"
 
@@ -46,7 +49,7 @@ class Exporter(registry.Collector):
         self._claims: Final = surroundings.informers.of(ResourceClaim).cache
         self._classes: Final = surroundings.informers.of(DeviceClass).cache
         self._rules: Final = surroundings.informers.of(DeviceTaintRule).cache
-        self._pods: Final = surroundings.informers.of(Pod).cache
+        self._pods: Final = surroundings.informers.of(_PODS).cache
         self._queues: Final = surroundings.informers.of(_CLUSTER_QUEUES).cache
         self._metrics: list[Metric] = []
         self._duration = 0.0

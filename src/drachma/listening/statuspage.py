@@ -1,7 +1,7 @@
 """Status page of a process: liveness, readiness and metrics. Components and drivers serve it.
 
 A process is alive while it answers. It is ready while it has no problems: otherwise ``/readyz`` answers 503 with the
-problems, one a line.
+problems, one a line. ``/readyz?verbose`` also lists notes: what a process does without.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Problems: TypeAlias = Callable[[], Sequence[str]]
 """Function that returns the reasons why a process is not ready; none if it is."""
 
 
-def application(problems: Problems, registry: prometheus_client.CollectorRegistry) -> web.Application:
+def application(
+    problems: Problems, registry: prometheus_client.CollectorRegistry, *, notes: Problems = tuple
+) -> web.Application:
     """Return the application that serves the page; any other path is not found."""
 
     async def live(_request: web.Request) -> web.Response:
@@ -33,9 +35,12 @@ def application(problems: Problems, registry: prometheus_client.CollectorRegistr
     async def ready(request: web.Request) -> web.Response:
         reasons = problems()
         if reasons:
-            lines = [f"[-]{reason}" for reason in reasons] + ["readyz check failed"]
+            lines = [*(f"[-]{reason}" for reason in reasons), "readyz check failed"]
             return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="\n".join(lines) + "\n")
-        return web.Response(text="[+]ready\nreadyz check passed\n" if "verbose" in request.query else "ok")
+        if "verbose" not in request.query:
+            return web.Response(text="ok")
+        lines = [*(f"[+]{note}" for note in notes()), "[+]ready", "readyz check passed"]
+        return web.Response(text="\n".join(lines) + "\n")
 
     async def metrics(_request: web.Request) -> web.Response:
         # Forming thousands of samples takes long enough to delay others.

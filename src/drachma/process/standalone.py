@@ -74,7 +74,9 @@ async def _run(component: Built, options: Options) -> None:
                 return surroundings.informers.problems()
 
             async with (
-                statusendpoint.serve_locally(options.metrics_port, problems, registry),
+                statusendpoint.serve_locally(
+                    options.metrics_port, problems, registry, notes=surroundings.informers.absences
+                ),
                 statusendpoint.serve_securely(options.secure_address, problems, surroundings),
                 surroundings.informers,
                 _renewing(options.renewal, client),

@@ -34,7 +34,11 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @contextlib.asynccontextmanager
 async def serve_locally(
-    port: int, problems: statuspage.Problems, registry: prometheus_client.CollectorRegistry
+    port: int,
+    problems: statuspage.Problems,
+    registry: prometheus_client.CollectorRegistry,
+    *,
+    notes: statuspage.Problems = tuple,
 ) -> AsyncIterator[None]:
     """Serve the page on a port of the loopback address while the block lasts; nothing on port 0.
 
@@ -48,7 +52,7 @@ async def serve_locally(
         opened = socket.create_server((_LOOPBACK, port))
     except OSError as error:
         raise errors.InvalidValueError(f"address {_LOOPBACK}:{port}: cannot listen: {error.strerror}") from error
-    async with webserver.serving(statuspage.application(problems, registry), opened):
+    async with webserver.serving(statuspage.application(problems, registry, notes=notes), opened):
         yield
 
 
@@ -72,7 +76,8 @@ async def serve_securely(
         files = certificates.ensure(pathlib.Path(folder), hosts=bound.hosts, now=now)
         context = tlsserving.context(files)
         access = ExtensionAccess(surroundings, context)
-        application = statuspage.application(problems, surroundings.registry)
+        notes = surroundings.informers.absences
+        application = statuspage.application(problems, surroundings.registry, notes=notes)
         application.middlewares.append(_make_check(access))
         following = (
             asyncio.create_task(access.follow(), name="certificates of clients"),

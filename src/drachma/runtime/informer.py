@@ -20,7 +20,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import codec, meta
-from drachma.client import backoff, bodies, protocol, target, wire
+from drachma.client import absences, backoff, bodies, protocol, target, wire
 from drachma.runtime import cache, defects, deliveries, resourceversion
 from drachma.runtime.clock import Clock
 
@@ -118,6 +118,14 @@ class Informer(Generic[ObjectT]):
             return f"{self._target.qualified}: {self._failure}"
         return "" if self.is_synced else f"{self._target.qualified}: not listed yet"
 
+    @property
+    def absence(self) -> str:
+        """Kind that the API server does not serve, and what does not work because of that; empty if it serves it."""
+        if self._failure is None or not self._is_absence(self._failure):
+            return ""
+        name = self._target.qualified
+        return f"{name}: the API server does not serve this kind: {absences.consequence(name)}"
+
     async def wait_synced(self) -> None:
         """Return once the first list is complete."""
         await self._synced.wait()
@@ -198,7 +206,7 @@ class Informer(Generic[ObjectT]):
             self._resource_version = ""
         elif self._is_absence(failure):
             if not self.is_synced:
-                _log.info("%s: the API server does not serve this kind; going on without", self._target.qualified)
+                _log.info("%s", self.absence)
             self._synced.set()
         else:
             self._report(failure)

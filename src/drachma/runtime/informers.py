@@ -84,6 +84,10 @@ class Informers:
         """Return why components cannot rely on their caches: an informer that has not listed yet, or that fails."""
         return [problem for informer in self._informers.values() if (problem := informer.problem)]
 
+    def absences(self) -> list[str]:
+        """Return the kinds that the API server does not serve and that components can do without."""
+        return [absence for informer in self._informers.values() if (absence := informer.absence)]
+
     async def __aenter__(self) -> Self:
         self._group = await asyncio.TaskGroup().__aenter__()
         for informer in self._informers.values():

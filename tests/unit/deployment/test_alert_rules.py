@@ -1,21 +1,23 @@
 """Alerts in Prometheus' own checker: rules are well formed, fire on the series of a fault, and are silent without."""
 
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 import yaml
+
+from tests import debianpackages
 
 MONITORING = pathlib.Path(__file__).parents[3] / "deploy" / "monitoring"
 ALERTS, CASES = MONITORING / "alerts.yaml", MONITORING / "alerts.test.yaml"
 
 
 def _promtool(*arguments: str) -> None:
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("promtool is not installed; it is in Debian's package prometheus")
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    try:
+        program = debianpackages.find("promtool", "prometheus")
+    except debianpackages.MissingError as missing:
+        pytest.skip(str(missing))
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

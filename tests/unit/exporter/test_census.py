@@ -12,6 +12,7 @@ import pytest
 
 from drachma.api import codec, hooks
 from drachma.exporter import Census, Exporter, Limits, Objects, fragmentation
+from drachma.exporter.healthcensus import PodView
 from drachma.exporter.series import Metric
 from drachma.queueing.kinds import clusterqueue
 from drachma.runtime import Surroundings, defects
@@ -298,3 +299,75 @@ async def test_a_defect_does_not_end_the_exporter(monkeypatch: pytest.MonkeyPatc
                 await asyncio.sleep(0.001)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+def _pod_with_claim(name: str, claim_name: str, **health: str) -> PodView:
+    """Return a pod whose claim has devices with a health each; a template made the claim if the names differ."""
+    resources = [
+        {"resourceID": f"vendor.example.com/gpu={device}", "health": state} for device, state in health.items()
+    ]
+    reports = [{"name": "claim:gpu/r", "resources": resources}, {"name": "example.com/nic", "resources": resources}]
+    made = [{"name": "gpu", "resourceClaimName": claim_name}]
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": {"containers": [], "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}]},
+        "status": {
+            "resourceClaimStatuses": made,
+            "containerStatuses": [{"name": "c", "allocatedResourcesStatus": reports}],
+        },
+    }
+    return codec.view(document, PodView)
+
+
+def test_health_of_devices_in_use() -> None:
+    pods = [
+        _pod_with_claim("p", "c", a="Healthy", b="Unhealthy"),
+        _pod_with_claim("q", "c", a="Healthy", b="Unhealthy"),
+    ]
+    pods.append(_pod_with_claim("r", "other", a="Unknown"))
+    objects = Objects(claims=[_claim("c", "gpu-0", reserved=True)], pods=pods)
+    assert _samples(objects, "drachma_device_health") == {
+        (DRIVER, "Healthy"): 1,
+        (DRIVER, "Unhealthy"): 1,
+        ("several", "Unknown"): 1,
+    }
+
+
+def test_claims_of_pods_are_named_as_in_kube_state_metrics() -> None:
+    objects = Objects(pods=[_pod_with_claim("q", "q-gpu-x"), _pod_with_claim("p", "p-gpu-x")])
+    first = ("default", "p", "uid-p", "gpu", "p-gpu-x", "one")
+    second = ("default", "q", "uid-q", "gpu", "q-gpu-x", "one")
+    assert _samples(objects, "kube_pod_resourceclaim_info") == {first: 1, second: 1}
+    assert _samples(objects, "kube_pod_resourceclaim_info", Limits(pod_claims=1)) == {first: 1}
+
+
+def test_shared_counters() -> None:
+    parts = [
+        {"name": name, "consumesCounters": [{"counterSet": "card", "counters": {"memory": {"value": "10Gi"}}}]}
+        for name in ("gpu-0", "gpu-1")
+    ]
+    published = _slice("n1", *parts)
+    counters = [{"name": "card", "counters": {"memory": {"value": "40Gi"}}}]
+    spec = {"driver": DRIVER, "nodeName": "n1", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}}
+    totals = _object("ResourceSlice", "n1-counters", spec={**spec, "sharedCounters": counters})
+    objects = Objects(slices=[published, totals], claims=[_claim("c", "gpu-0")])
+    assert _samples(objects, "drachma_shared_counters") == {
+        (DRIVER, "memory", "total"): 40 * 2**30,
+        (DRIVER, "memory", "used"): 10 * 2**30,
+    }
+
+
+def test_capacity_of_shared_devices() -> None:
+    shared = {"name": "gpu-0", "allowMultipleAllocations": True, "capacity": {"memory": {"value": "80Gi"}}}
+    whole = {"name": "gpu-1", "capacity": {"memory": {"value": "80Gi"}}}
+    claims = []
+    for name, amount in (("c", "10Gi"), ("d", "20Gi")):
+        result = {"request": "r", "driver": DRIVER, "pool": "n1", "device": "gpu-0", "shareID": name}
+        allocation = {"devices": {"results": [{**result, "consumedCapacity": {"memory": amount}}]}}
+        claims.append(_object("ResourceClaim", name, spec={"devices": {}}, status={"allocation": allocation}))
+    assert _samples(Objects(slices=[_slice("n1", shared, whole)], claims=claims), "drachma_shared_device_capacity") == {
+        (DRIVER, "memory", "total"): 80 * 2**30,
+        (DRIVER, "memory", "used"): 30 * 2**30,
+    }

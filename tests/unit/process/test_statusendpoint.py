@@ -39,14 +39,14 @@ def _free_port() -> int:
 
 
 @contextlib.asynccontextmanager
-async def _served(problems: Sequence[str]) -> AsyncIterator[str]:
+async def _served(problems: Sequence[str], notes: Sequence[str] = ()) -> AsyncIterator[str]:
     """Serve both ways; yield the ports, the plain one first."""
     client: Any = _Reviewer()
     surroundings = Surroundings(client, registry=prometheus_client.CollectorRegistry())
     prometheus_client.Counter("answers", "answers", registry=surroundings.registry).inc()
     plain, secure = _free_port(), _free_port()
     async with (
-        statusendpoint.serve_locally(plain, lambda: problems, surroundings.registry),
+        statusendpoint.serve_locally(plain, lambda: problems, surroundings.registry, notes=lambda: notes),
         statusendpoint.serve_securely(addresses.Address("127.0.0.1", secure), lambda: problems, surroundings),
     ):
         yield f"{plain} {secure}"
@@ -94,3 +94,9 @@ async def test_access_over_https(path: str, token: str, want: int) -> None:
         code, text = await _get(f"https://127.0.0.1:{ports.split()[1]}{path}", token)
     assert code == want
     assert ("answers_total 1.0" in text) == (path == "/metrics" and want == 200)
+
+
+async def test_verbose_readiness_names_what_is_not_served() -> None:
+    async with _served([], ["devicetaintrules.resource.k8s.io: not served"]) as ports:
+        code, text = await _get(f"http://127.0.0.1:{ports.split()[0]}/readyz?verbose")
+    assert (code, text) == (200, "[+]devicetaintrules.resource.k8s.io: not served\n[+]ready\nreadyz check passed\n")

@@ -303,8 +303,11 @@ async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:
         informer = informers.of(podgroup.PodGroup)
         await informers.wait_synced()
         assert informer.failure is not None
+        (absence,) = informers.absences()
+        assert "podgroups.scheduling.k8s.io: the API server does not serve this kind: pods are scheduled one" in absence
+        assert informers.problems() == []
         await script.finished.wait()
-        assert informer.failure is None
+        assert (informer.failure, informers.absences()) == (None, [])
 
 
 OBSERVATIONS = [

@@ -89,11 +89,28 @@ class ClaimWriter:
         if not reservation.is_reserved_for(claim, consumer):
             status["reservedFor"] = (*claim.status.reserved_for, reservation.consumer(consumer))
         try:
-            return await self._patch_status(claim, status)
+            stored_claim = await self._patch_status(claim, status)
         except (errors.ObjectConflictError, *_UNANSWERED):
             raise
         except errors.DrachmaError as error:
             raise ClaimError(f"{_action(allocation)} claim {identity.label(claim.metadata)}: {error}") from error
+        if allocation is not None:
+            await self._check_kept(stored_claim, allocation)
+        return stored_claim
+
+    async def _check_kept(self, stored_claim: Claim, allocation: resourceclaim.AllocationResult) -> None:
+        """Withdraw an allocation that the API server stored without fields whose feature gates are off.
+
+        Without these fields, other schedulers and the kubelet would use the devices in another way.
+        """
+        missing_fields = _fields_not_kept(stored_claim, allocation)
+        if not missing_fields:
+            return
+        await self.deallocate(stored_claim)
+        raise ClaimError(
+            f"claim {identity.label(stored_claim.metadata)}: the API server stored the allocation without "
+            f"{', '.join(missing_fields)}; the feature gates of these fields are off there"
+        )
 
     def stamped(self, allocation: resourceclaim.AllocationResult) -> resourceclaim.AllocationResult:
         """Return an allocation with the time of the write, if timestamps are recorded."""
@@ -204,6 +221,29 @@ class ClaimWriter:
             subresource="status",
             patch=patches.merge({"status": status}, patches.unchanged(claim)),
         )
+
+
+_GATED_FIELDS: Final = {
+    "admin_access": "adminAccess",
+    "binding_conditions": "bindingConditions",
+    "consumed_capacity": "consumedCapacity",
+    "share_id": "shareID",
+}
+"""Fields of an allocated device that a server drops without their feature gates, by their names in Python."""
+
+
+def _fields_not_kept(claim: Claim, allocation: resourceclaim.AllocationResult) -> list[str]:
+    """Return the fields of an allocation that are absent in what the server stored."""
+    stored_allocation = claim.status.allocation
+    stored_results = stored_allocation.devices.results if stored_allocation is not None else ()
+    return sorted(
+        {
+            title
+            for result, stored_result in zip(allocation.devices.results, stored_results, strict=False)
+            for name, title in _GATED_FIELDS.items()
+            if getattr(result, name) and not getattr(stored_result, name)
+        }
+    )
 
 
 def _is_written(

@@ -1,5 +1,6 @@
-"""Writes of claims whose answer is lost."""
+"""Writes of claims whose answer is lost, or that the server stores only in part."""
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,11 @@ from msgspec import structs
 from drachma import errors
 from drachma.api import resourceclaim
 from drachma.claims import wellknown
+from drachma.client import patches
 from drachma.scheduler.plugins.dynamicresources import claimwriter
 from drachma.testing import claim, pod
 from drachma.testing.manualclock import ManualClock
+from drachma.values import quantity
 
 Claim = resourceclaim.ResourceClaim
 
@@ -102,3 +105,25 @@ async def test_devices_that_another_write_gave_to_the_claim_are_not_its_own() ->
     before, server.stored = server.stored, taken
     with pytest.raises(claimwriter.ClaimError, match="broken off"):
         await writer.reserve(before, CONSUMER, allocation=ALLOCATION)
+
+
+class _ServerWithoutGates(_Server):
+    """Server that stores allocations without the fields of features that are off."""
+
+    async def patch(self, *_: Any, patch: patches.Patch, **__: Any) -> Claim:
+        if json.loads(patch.data)["status"]["allocation"] is None:
+            self.stored = structs.replace(self.stored, status=resourceclaim.ResourceClaimStatus())
+            return self.stored
+        return await super().patch()
+
+
+async def test_an_allocation_that_is_stored_without_fields_is_withdrawn() -> None:
+    server = _ServerWithoutGates()
+    (result,) = ALLOCATION.devices.results
+    shared = structs.replace(result, share_id="s", consumed_capacity={"memory": quantity.Quantity.parse("1Gi")})
+    allocation = structs.replace(ALLOCATION, devices=structs.replace(ALLOCATION.devices, results=(shared,)))
+    client: Any = server
+    writer = claimwriter.ClaimWriter(client, clock=_QuickClock(), rng=random.Random(1), with_timestamps=False)
+    with pytest.raises(claimwriter.ClaimError, match="without consumedCapacity, shareID; the feature gates"):
+        await writer.reserve(server.stored, CONSUMER, allocation=allocation)
+    assert server.stored.status.allocation is None
