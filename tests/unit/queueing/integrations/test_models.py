@@ -96,6 +96,25 @@ def test_the_state_of_a_kubeflow_job_is_in_its_conditions() -> None:
     assert not failed.is_active
 
 
+@pytest.mark.parametrize(
+    ("is_worker", "launcher", "want"),
+    [
+        pytest.param(True, {}, {"kueue.x-k8s.io/pod-index-offset": "1"}, id="launcher-is-a-worker"),
+        pytest.param(False, {}, {}, id="launcher-is-none"),
+        pytest.param(True, {"kueue.x-k8s.io/podset-group-name": "all"}, {}, id="placed-as-a-group"),
+    ],
+)
+def test_mpi_workers_are_numbered_after_a_launcher_that_is_a_worker(
+    is_worker: bool, launcher: dict[str, str], want: dict[str, str]
+) -> None:
+    templates = {"Launcher": {"metadata": {"annotations": launcher}, "spec": {}}, "Worker": {"spec": {}}}
+    replicas = {kind: {"template": template} for kind, template in templates.items()}
+    job = kubeflow.MPIJob({"metadata": {}, "spec": {"runLauncherAsWorker": is_worker, "mpiReplicaSpecs": replicas}})
+    job.prepare(DEFAULT)
+    worker = job.spec["mpiReplicaSpecs"]["Worker"]["template"]
+    assert (worker.get("metadata") or {}).get("annotations", {}) == want
+
+
 def test_a_ray_cluster_has_a_head_and_worker_groups() -> None:
     job = ray.RayCluster({"metadata": {"name": "ray"}, "spec": _ray_cluster()})
     assert _sizes(job) == [("head", 1), ("small", 2), ("hosts", 8)]
