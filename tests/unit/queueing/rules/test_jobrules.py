@@ -14,6 +14,7 @@ from drachma.queueing.jobs.settings import JobSettings, Management
 from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.rules import jobrules, jobwebhooks
 from drachma.queueing.rules.jobwebhooks import Place
+from drachma.values.labels import Selector
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
@@ -202,3 +203,25 @@ def test_the_default_queue_is_not_for_those_whose_owner_could_have_one() -> None
     alone = jobwebhooks.completed_job(made(owner={**owner, "kind": "Other"}), place, settings, model=BatchJob)
     assert alone is not None
     assert (alone["metadata"]["labels"][QUEUE], alone["spec"]) == ("default", {"suspend": True})
+
+
+@pytest.mark.parametrize(
+    ("namespace", "want"),
+    [pytest.param({"team": "a"}, {"suspend": True}, id="managed"), pytest.param({"team": "b"}, {}, id="not-managed")],
+)
+def test_a_queued_job_is_suspended_only_where_jobs_are_managed(namespace: dict[str, str], want: Document) -> None:
+    selector = Selector.from_labels({"team": "a"})
+    settings = JobSettings(management=Management(frozenset({"batch/job"})), namespaces=selector)
+    place = Place(namespace, has_default_queue=False, has_default_priority=False, owner=lambda *_: None)
+    document = made({QUEUE: "q"})
+    job = jobwebhooks.completed_job(document, place, settings, model=BatchJob) or document
+    assert job["spec"] == want
+
+
+def test_a_job_whose_owner_is_missing_is_queued_by_itself() -> None:
+    settings = JobSettings(management=Management(frozenset({"batch/job", "jobset.x-k8s.io/jobset"})))
+    place = Place({}, has_default_queue=False, has_default_priority=False, owner=lambda *_: None)
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "gone", "uid": "u"}
+    job = jobwebhooks.completed_job(made({QUEUE: "q"}, owner=owner), place, settings, model=BatchJob)
+    assert job is not None
+    assert job["spec"] == {"suspend": True}
