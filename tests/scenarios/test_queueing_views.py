@@ -106,10 +106,10 @@ async def test_shares_are_told_while_a_config_map_has_queues_share_fairly_and_a_
 
         await configure(
             fairSharing=_FAIR,
-            integrations={"frameworks": ["batch/job", "pod", "ray.io/rayservice"]},
+            integrations={"frameworks": ["batch/job", "pod", "sparkoperator.k8s.io/sparkapplication"]},
         )
         assert await shares() == [{"weightedShare": 400}] * 2
-        assert "jobs of these frameworks are not managed: ray.io/rayservice" in "".join(
+        assert "jobs of these frameworks are not managed: sparkoperator.k8s.io/sparkapplication" in "".join(
             await cluster.events("ConfigurationChanged")
         )
         await cluster.delete(configmap.ConfigMap, _MAP, namespace="kueue-system")

@@ -69,7 +69,7 @@ role kueue-manager-role
     get,list,patch,update,watch kueue.x-k8s.io: multikueueclusters
     patch,update kueue.x-k8s.io: multikueueclusters/status
     read leaderworkerset.x-k8s.io: leaderworkersets
-    get,list,patch,update,watch ray.io: rayclusters rayjobs
+    get,list,patch,update,watch ray.io: rayclusters rayjobs rayservices
     get,list,patch,update,watch trainer.kubeflow.org: trainjobs
     read trainer.kubeflow.org: clustertrainingruntimes trainingruntimes
     get,list,patch,update,watch workload.codeflare.dev: appwrappers

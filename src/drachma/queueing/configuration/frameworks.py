@@ -51,6 +51,7 @@ INSTALLED_JOBS: Final = (
     "kubeflow.org/xgboostjob",
     "ray.io/raycluster",
     "ray.io/rayjob",
+    "ray.io/rayservice",
     "trainer.kubeflow.org/trainjob",
     "workload.codeflare.dev/appwrapper",
 )

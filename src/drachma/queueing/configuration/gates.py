@@ -87,8 +87,7 @@ OFF: Final = frozenset({
 """Gates that are off by default."""
 
 WITHOUT_EFFECT: Final = frozenset({
-    "DeferRayServiceFinalizationForRedisCleanup",
-    "FailureRecoveryPolicy",
+    "DeferRayServiceFinalizationForRedisCleanup", "FailureRecoveryPolicy",
     "ManagedJobsNamespaceSelectorAlwaysRespected", "MetricForWorkloadCreationLatency",
     "MultiKueue", "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile",
     "MultiKueueIncrementalDispatcherConfig", "MultiKueueIncrementalDispatcherRespectConfigOrder",

@@ -75,6 +75,13 @@ class AppWrapper(TemplateJob):
                 )
         return slots
 
+    def template(self, slot: TemplateSlot) -> Document:
+        """Return the pod template of a slot. A component that is a pod has further metadata, which does not count."""
+        template = super().template(slot)
+        metadata = template.get("metadata") or {}
+        relevant = {name: metadata[name] for name in ("labels", "annotations") if name in metadata}
+        return {**template, "metadata": relevant}
+
     # State
 
     @property
@@ -103,7 +110,7 @@ class AppWrapper(TemplateJob):
             raise podsetinfo.PodSetConflictError(f"invalid podset infos: {problem}")
         info_documents = iter([_info_document(each) for each in infos])
         components = [
-            {**each, "podSetInfos": [next(info_documents) for _ in range(size)]}
+            {**each, "podSetInfos": [next(info_documents) for _ in range(size)]} if size else each
             for each, size in zip(self._components, sizes, strict=True)
         ]
         self.set_spec(components=components, suspend=False)
@@ -159,7 +166,12 @@ def _has_spec(component: Document, path: Path) -> bool:
 
 
 def _inferred(component: Document) -> list[Document]:
-    """Return the pod sets of a component of a known kind."""
+    """Return the pod sets of a component of a known kind, as far as it has their templates."""
+    return [each for each in _known_pod_sets(component) if _has_spec(component, _parse_path(each["path"]) or ())]
+
+
+def _known_pod_sets(component: Document) -> list[Document]:
+    """Return the pod sets that a component of a known kind can have."""
     kind = (component.get("apiVersion", ""), component.get("kind", ""))
     spec = component.get("spec") or {}
     if kind == ("v1", "Pod"):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from drachma.queueing.configuration import frameworks
+from drachma.queueing.configuration.gates import Gate, Gates
+from drachma.queueing.jobs import topologyrequest
 from drachma.queueing.jobs.interface import Completion, Document
-from drachma.queueing.jobs.templatejob import TemplateJob, TemplateSlot
+from drachma.queueing.jobs.templatejob import TemplateJob, TemplateSlot, put_path
+from drachma.queueing.topology import ungating
 
 _INDEX_LABEL: Final = "training.kubeflow.org/replica-index"
 
@@ -111,3 +114,16 @@ class MPIJob(KubeflowJob):
     own_controller: ClassVar = "kubeflow.org/mpi-operator"
     replicas_field: ClassVar = "mpiReplicaSpecs"
     replica_types: ClassVar = ("Launcher", "Worker")
+
+    def prepare(self, gates: Gates) -> None:
+        """Note that workers are numbered after a launcher that is a worker, unless a group places them together."""
+        templates = {slot.path[1]: self.template(slot) for slot in self.slots}
+        is_numbered = bool(self.spec.get("runLauncherAsWorker")) and len(templates) == len(self.replica_types)
+        if not gates.on(Gate.TAS) or not is_numbered:
+            return
+        launcher, worker = (templates[kind].get("metadata") or {} for kind in self.replica_types)
+        if topologyrequest.GROUP_NAME in (launcher.get("annotations") or {}):
+            return
+        annotations = {**(worker.get("annotations") or {}), ungating.INDEX_OFFSET: "1"}
+        path = (self.replicas_field, "Worker", "template", "metadata", "annotations")
+        self.document = {**self.document, "spec": put_path(self.spec, path, annotations)}

@@ -18,6 +18,7 @@ _MODELS: Final[tuple[type[SuspendableJob], ...]] = (
     kubeflow.XGBoostJob,
     ray.RayCluster,
     ray.RayJob,
+    ray.RayService,
     TrainJob,
 )
 

@@ -1,4 +1,4 @@
-"""RayCluster and RayJob: a pod set for the head, one for each worker group, and one for the submitter of a RayJob."""
+"""Kinds of KubeRay: a pod set for the head, one for each worker group, and one for the submitter of a RayJob."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ HEAD: Final = "head"
 """Pod set of a cluster's head."""
 
 _READY: Final = "ready"
+_CLUSTER_SPEC: Final = "rayClusterSpec"
 _OPERATOR: Final = "ray.io/kuberay-operator"
 _KUBERNETES_JOB: Final = "K8sJobMode"
 _SIDECAR: Final = "SidecarMode"
@@ -74,8 +75,8 @@ class RayJob(TemplateJob):
     @property
     def slots(self) -> list[TemplateSlot]:
         mode = self.spec.get("submissionMode")
-        cluster = self.spec.get("rayClusterSpec") or {}
-        slots = _cluster_slots(cluster, ("rayClusterSpec",), self.annotations, has_submitter=mode == _SIDECAR)
+        cluster = self.spec.get(_CLUSTER_SPEC) or {}
+        slots = _cluster_slots(cluster, (_CLUSTER_SPEC,), self.annotations, has_submitter=mode == _SIDECAR)
         if mode == _KUBERNETES_JOB:
             slots.append(TemplateSlot("submitter", ("submitterPodTemplate",), 1, default=_submitter(cluster)))
         return slots
@@ -95,6 +96,52 @@ class RayJob(TemplateJob):
         return Completion(self.status.get("jobStatus") == "SUCCEEDED", self.status.get("message", ""))
 
 
+class RayService(TemplateJob):
+    """A RayService, which never ends by itself. Its cluster is suspended, not the service."""
+
+    kind: ClassVar = frameworks.KINDS["ray.io/rayservice"]
+    own_controller: ClassVar = _OPERATOR
+
+    @property
+    def _cluster(self) -> Document:
+        return self.spec.get(_CLUSTER_SPEC) or {}
+
+    @property
+    def is_skipped(self) -> bool:
+        """True for a deleted service whose state in Redis is being removed: the pod that does it needs its quota."""
+        return self.is_deleted and _is_fault_tolerant(self._cluster, self.annotations)
+
+    @property
+    def is_suspended(self) -> bool:
+        return bool(self._cluster.get("suspend"))
+
+    def _set(self, spec: Document, *, is_suspended: bool) -> None:
+        cluster = {**(spec.get(_CLUSTER_SPEC) or {}), "suspend": is_suspended}
+        self.document = {**self.document, "spec": {**spec, _CLUSTER_SPEC: cluster}}
+
+    @property
+    def slots(self) -> list[TemplateSlot]:
+        return _cluster_slots(self._cluster, (_CLUSTER_SPEC,), self.annotations)
+
+    @property
+    def is_active(self) -> bool:
+        return self.is_condition_true("Ready")
+
+    @property
+    def are_pods_ready(self) -> bool:
+        return self.is_active
+
+    @property
+    def completion(self) -> Completion | None:
+        return None
+
+
+def _is_fault_tolerant(cluster: Document, annotations: Mapping[str, str]) -> bool:
+    """Return True if the state of a cluster is kept in Redis."""
+    is_annotated = annotations.get(_FAULT_TOLERANT, "").lower() == "true"
+    return is_annotated or bool(cluster.get("gcsFaultToleranceOptions"))
+
+
 def _cluster_slots(
     cluster: Document, path: Path, annotations: Mapping[str, str], *, has_submitter: bool = False
 ) -> list[TemplateSlot]:
@@ -102,8 +149,7 @@ def _cluster_slots(
 
     def complete_head(spec: dict[str, Any]) -> dict[str, Any]:
         containers = list(spec.get("containers") or ())
-        is_kept = annotations.get(_FAULT_TOLERANT, "").lower() == "true" or cluster.get("gcsFaultToleranceOptions")
-        if is_kept and containers:
+        if containers and _is_fault_tolerant(cluster, annotations):
             containers[0] = _with_requests(containers[0], _CLEANUP_REQUESTS)
         if cluster.get("enableInTreeAutoscaling"):
             resources = (cluster.get("autoscalerOptions") or {}).get("resources") or _AUTOSCALER_RESOURCES

@@ -139,7 +139,7 @@ class TrainJob(SuspendableJob):
 
     # Changes of the job
 
-    def prepare(self) -> None:
+    def prepare(self, gates: Gates) -> None:
         """Add Kueue's runtime patch, which the trainer only accepts while the job is suspended."""
         if not any(each.get("manager") == MANAGER for each in self.spec.get("runtimePatches") or ()):
             self._set_patch({})

@@ -171,7 +171,7 @@ class SuspendableJob(JobDocument, ABC):
 
     # Changes of the job
 
-    def prepare(self) -> None:
+    def prepare(self, gates: Gates) -> None:
         """Add the fields that Kueue's webhook adds to every new job."""
 
     @abstractmethod

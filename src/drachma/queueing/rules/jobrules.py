@@ -19,6 +19,7 @@ from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.integrations.kubeflow import JAXJob, KubeflowJob, MPIJob
 from drachma.queueing.integrations.trainjob import TrainJob
 from drachma.queueing.jobs import construction, topologyrequest
+from drachma.queueing.jobs.interface import RetryError
 from drachma.queueing.jobs.settings import PRIORITY_LABEL, QUEUE_LABEL
 from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.jobs.templatejob import TemplateJob, TemplateSlot
@@ -51,7 +52,9 @@ def job_problems(
     problems += _synced_completions(job)
     if before is not None:
         suspended = (job.is_suspended, before.is_suspended)
-        changes = _Changes(document, before.document, suspended, has_default_queue=has_default_queue)
+        changes = _Changes(
+            document, before.document, suspended, frameworks.BATCH_JOB, has_default_queue=has_default_queue
+        )
         problems += changes.problems(gates)
         problems += _partial_changes(job, before)
     if gates.on(Gate.TAS):
@@ -66,7 +69,7 @@ def job_set_problems(
     problems: list[FieldError] = []
     if old is not None:
         suspended = (JobSet(document).is_suspended, JobSet(old).is_suspended)
-        changes = _Changes(document, old, suspended, has_default_queue=has_default_queue)
+        changes = _Changes(document, old, suspended, frameworks.JOB_SET, has_default_queue=has_default_queue)
         problems += changes.problems(gates)
     problems += _common(document, frameworks.JOB_SET, gates)
     if gates.on(Gate.TAS):
@@ -81,24 +84,30 @@ def installed_job_problems(
     problems: list[FieldError] = []
     if old is not None:
         problems += change_problems(job, old, gates, has_default_queue=has_default_queue)
-    problems += common_problems(job, gates)
+    if old is None or isinstance(job, MPIJob | TrainJob):
+        # Kueue's webhook of the other kinds does not check again what it has accepted.
+        problems += common_problems(job, gates)
     if gates.on(Gate.TAS) and isinstance(job, TemplateJob) and job.checks_topology:
         problems += _template_topology(job, gates)
     if gates.on(Gate.TAS) and isinstance(job, TrainJob):
         problems += _train_job_topology(job, gates)
-    return tuple(problems)
+    return tuple(sorted(problems, key=lambda each: each.field) if isinstance(job, MPIJob) else problems)
 
 
 def change_problems(job: SuspendableJob, old: Document, gates: Gates, *, has_default_queue: bool) -> Errors:
     """Return the problems of the change of a job from ``old``."""
     suspended = (job.is_suspended, type(job)(old).is_suspended)
-    return _Changes(job.document, old, suspended, has_default_queue=has_default_queue).problems(gates)
+    changes = _Changes(job.document, old, suspended, _framework(job), has_default_queue=has_default_queue)
+    return changes.problems(gates)
 
 
 def common_problems(job: SuspendableJob, gates: Gates) -> Errors:
     """Return the problems of a job in what all kinds of jobs have."""
-    name = next(name for name, kind in frameworks.KINDS.items() if kind == job.kind)
-    return _common(job.document, name, gates)
+    return _common(job.document, _framework(job), gates)
+
+
+def _framework(job: SuspendableJob) -> str:
+    return next(name for name, kind in frameworks.KINDS.items() if kind == job.kind)
 
 
 def _template_topology(job: TemplateJob, gates: Gates) -> Errors:
@@ -117,11 +126,13 @@ def _template_topology(job: TemplateJob, gates: Gates) -> Errors:
 
 
 def _train_job_topology(job: TrainJob, gates: Gates) -> Errors:
-    """Check the templates of the JobSet that the trainer would create; without a runtime there are none."""
+    """Check the templates of the JobSet that the trainer would create from the job's runtime."""
     advice = '. Adjust either the "TrainJob.spec.runtimePatches" or the "TrainingRuntime.Template" annotations'
-    if not job.has_runtime:
+    try:
+        job_set = job.job_set()
+    except RetryError as error:
+        yield fielderror.invalid(SPEC.child("runtimeRef"), fielderror.OMITTED, str(error))
         return
-    job_set = job.job_set()
     for slot in job_set.slots:
         annotations = template_annotations(job_set.template(slot))
         path = Path("job").key(slot.pod_set).child("annotations")
@@ -141,7 +152,7 @@ def pod_problems(
         problems += _common(document, frameworks.POD, gates)
     else:
         suspended = (pods.is_suspended(document), pods.is_suspended(old))
-        changes = _Changes(document, old, suspended, has_default_queue=has_default_queue)
+        changes = _Changes(document, old, suspended, frameworks.POD, has_default_queue=has_default_queue)
         problems += changes.problems(gates)
     mark = _labels(document).get(pods.FINALIZER)
     if mark not in (None, "true"):
@@ -188,10 +199,7 @@ def _is_elastic(document: Document, gates: Gates) -> bool:
 
 def _common(document: Document, framework: str, gates: Gates) -> Errors:
     yield from queue_name_problems(document)
-    yield from _prebuilt_name(document, gates)
-    if _prebuilt(document, gates) and frameworks.KINDS[framework] == JAXJob.kind:
-        detail = f"Is not supported for {_kind_text(JAXJob.kind)}"
-        yield fielderror.forbidden(_prebuilt_path(document, gates), detail)
+    yield from _prebuilt_problems(document, framework, gates)
     yield from _time_limit(document)
     yield from elastic_problems(document, framework, gates)
     if gates.on(Gate.ADMISSION_GATED_BY):
@@ -248,25 +256,35 @@ def _prebuilt_path(document: Document, gates: Gates) -> Path:
     return (_ANNOTATIONS if is_annotation and annotation else _LABELS).key(construction.PREBUILT)
 
 
-def _prebuilt_name(document: Document, gates: Gates) -> Errors:
+def _prebuilt_problems(document: Document, framework: str, gates: Gates) -> Errors:
     path = _prebuilt_path(document, gates)
     is_annotation = path == _ANNOTATIONS.key(construction.PREBUILT)
     yield from _subdomain(
         path, (_annotations(document) if is_annotation else _labels(document)).get(construction.PREBUILT)
     )
+    kind = frameworks.KINDS[framework]
+    if kind == JAXJob.kind and _prebuilt(document, gates):
+        yield fielderror.forbidden(path, f"Is not supported for {_kind_text(kind)}")
 
 
 # Immutable fields
 
 
 class _Changes:
-    """One object now and before, with ``is_suspended`` at both times."""
+    """One object of a framework now and before, with ``is_suspended`` at both times."""
 
     def __init__(
-        self, new: Document, old: Document, is_suspended: tuple[bool, bool], *, has_default_queue: bool
+        self,
+        new: Document,
+        old: Document,
+        is_suspended: tuple[bool, bool],
+        framework: str,
+        *,
+        has_default_queue: bool,
     ) -> None:
         self._new = new
         self._old = old
+        self._framework = framework
         self._is_held, self._was_held = is_suspended
         self._has_default_queue = has_default_queue
 
@@ -291,7 +309,7 @@ class _Changes:
 
     def _prebuilt(self, gates: Gates) -> Errors:
         if self._is_held or _is_elastic(self._old, gates):
-            yield from _prebuilt_name(self._new, gates)
+            yield from _prebuilt_problems(self._new, self._framework, gates)
             return
         name = _prebuilt(self._new, gates)
         if name != _prebuilt(self._old, gates):

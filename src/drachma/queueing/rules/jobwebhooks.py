@@ -66,7 +66,7 @@ def completed_installed_job(
         suspended.suspend()
         after = dict(suspended.document)
     prepared = model(_dispatched(after, place, model))
-    prepared.prepare()
+    prepared.prepare(settings.gates)
     after = dict(prepared.document)
     return after if after != document else None
 
@@ -111,7 +111,10 @@ def completed_pod(document: Document, place: Place, settings: JobSettings) -> di
     if not is_of_parent:
         if not settings.namespaces.matches(place.labels) or _ancestor(document, place, settings) is not None:
             return None
-        after = _labelled_by_default(document, place, settings, is_in_scope=True)
+        if place.has_default_queue and not _label(after, QUEUE_LABEL):
+            # Unlike a job, a pod is queued by default even if an object of a queued kind owns it.
+            after = _labelled(after, QUEUE_LABEL, DEFAULT_QUEUE)
+        after = _labelled_by_default(after, place, settings, is_in_scope=True)
         if not (_label(after, QUEUE_LABEL) or settings.management.without_queue_name):
             return after if after != document else None
         after = _labelled(after, pods.FINALIZER, "true")
@@ -157,7 +160,7 @@ def _ancestor(document: Document, place: Place, settings: JobSettings) -> Docume
 def _labelled_by_default(
     document: Document, place: Place, settings: JobSettings, *, is_in_scope: bool
 ) -> dict[str, Any]:
-    """Return a job with the labels of the default queue and priority, unless a queued object owns it."""
+    """Return a job with the labels of the default queue and priority, unless an object of a queued kind owns it."""
     after = dict(document)
     if ancestry.is_owned(document, settings.management):
         return after

@@ -1,4 +1,4 @@
-"""Rules of Kueue's webhooks for RayClusters and RayJobs.
+"""Rules of Kueue's webhooks for RayClusters, RayJobs and RayServices.
 
 They have Kueue's order and messages. The rules that all kinds of jobs share are in :mod:`jobrules`.
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.integrations.ray import HEAD, RayCluster, RayJob
+from drachma.queueing.integrations.ray import HEAD, RayCluster, RayJob, RayService
 from drachma.queueing.jobs import elastic
 from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.queueing.jobs.templatejob import TemplateSlot
@@ -20,7 +20,7 @@ from drachma.validation import fielderror
 from drachma.validation.fielderror import Errors, FieldError
 from drachma.validation.path import SPEC, Path
 
-Ray = RayCluster | RayJob
+Ray = RayCluster | RayJob | RayService
 
 _MOST_POD_SETS: Final = 18
 _SELECTOR: Final = SPEC.child("clusterSelector")
@@ -48,12 +48,12 @@ def ray_problems(
         if not is_queued and not (was_queued and gates.on(Gate.VALIDATE_RAY_UPDATES)):
             return ()
         problems += jobrules.change_problems(job, old, gates, has_default_queue=has_default_queue)
-    has_cluster = isinstance(job, RayCluster) or bool(job.spec.get("rayClusterSpec"))
+    has_cluster = not isinstance(job, RayJob) or bool(job.spec.get("rayClusterSpec"))
     if is_queued:
         if isinstance(job, RayJob):
             problems += _check_source(job)
-        if job.is_skipped or not has_cluster:
-            return tuple(problems)
+            if job.is_skipped or not has_cluster:
+                return tuple(problems)
         problems += _check_cluster(job, gates)
     problems += jobrules.common_problems(job, gates)
     if gates.on(Gate.TAS) and has_cluster:
@@ -78,7 +78,8 @@ def _check_cluster(job: Ray, gates: Gates) -> Errors:
         is_deleted = bool(spec.get("shutdownAfterJobFinishes"))
         if not is_deleted:
             yield fielderror.invalid(_SHUTDOWN, is_deleted, _KEPT)
-        spec, path, detail = spec["rayClusterSpec"], _CLUSTER, _SLICES_ONLY
+    if not isinstance(job, RayCluster):
+        spec, path, detail = spec.get("rayClusterSpec") or {}, _CLUSTER, _SLICES_ONLY
     is_scaled = bool(spec.get("enableInTreeAutoscaling"))
     if is_scaled and not elastic.is_elastic(job.annotations, gates):
         yield fielderror.invalid(path.child("enableInTreeAutoscaling"), is_scaled, detail)

@@ -18,7 +18,7 @@ from drachma.queueing.configuration.gates import Gate, Gates
 from drachma.queueing.integrations import models
 from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.integrations.parents import Deployment, LeaderWorkerSet, PodParent, StatefulSet
-from drachma.queueing.integrations.ray import RayCluster, RayJob
+from drachma.queueing.integrations.ray import RayCluster, RayJob, RayService
 from drachma.queueing.jobs.interface import Reference
 from drachma.queueing.jobs.settings import JobSettings
 from drachma.queueing.jobs.suspendable import SuspendableJob
@@ -199,7 +199,7 @@ def _installed_job_webhook(framework: str, model: type[SuspendableJob]) -> Webho
         }
         job = model(document, related)
         gates, has_default_queue = around.jobs.gates, place.has_default_queue
-        if isinstance(job, RayCluster | RayJob):
+        if isinstance(job, RayCluster | RayJob | RayService):
             manages_all = around.jobs.management.without_queue_name
             return rayrules.ray_problems(job, old, gates, has_default_queue=has_default_queue, manages_all=manages_all)
         return jobrules.installed_job_problems(job, old, gates, has_default_queue=has_default_queue)

@@ -56,11 +56,20 @@ def decode(document: Document) -> Assignment:
 def _decode_slices(slices: Iterable[Document], level_count: int) -> Iterator[DomainCount]:
     for slice_ in slices:
         size = slice_["domainCount"]
-        columns = [_decode_values(slice_["valuesPerLevel"][level], size) for level in range(level_count)]
+        values = slice_["valuesPerLevel"][:level_count]
         counts = slice_["podCounts"]
         universal = counts.get("universal")
-        pods = counts["individual"] if universal is None else itertools.repeat(universal, size)
-        yield from map(DomainCount, zip(*columns, strict=True), pods)
+        if all("universal" in column for column in values):
+            # All domains are one. It is not repeated, because the count is not limited by the length of a list.
+            pods = sum(counts["individual"]) if universal is None else universal * size
+            yield DomainCount(tuple(column["universal"] for column in values), pods)
+            continue
+        columns = [_decode_values(column, size) for column in values]
+        yield from map(
+            DomainCount,
+            zip(*columns, strict=True),
+            counts["individual"] if universal is None else itertools.repeat(universal, size),
+        )
 
 
 def _decode_values(column: Document, size: int) -> list[str]:

@@ -59,13 +59,13 @@ class _Balancing:
                 best_threshold, best_count, best = threshold, count, (threshold, candidates)
         return best if best_threshold > 0 else None
 
-    def _sibling_groups(self) -> list[list[Place]]:
+    def _sibling_groups(self) -> list[Sequence[Place]]:
         level = self._request.shape.level
         if level == 0:
             return [list(self._places[0].values())]
         return [parent.children for _, parent in sorted(self._places[level - 1].items())]
 
-    def _try(self, siblings: list[Place], best_threshold: int) -> tuple[int, int, list[Place]] | None:
+    def _try(self, siblings: Sequence[Place], best_threshold: int) -> tuple[int, int, list[Place]] | None:
         request = self._request
         candidates = [each.copy() for each in siblings]
         fill = _fill_greedily(_lower(candidates, request), request, self._rules)

@@ -8,7 +8,7 @@ search, and counts again only in leaves whose room has changed.
 from __future__ import annotations
 
 import collections
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ _MOST_PLACES: Final = 100_000
 """Most places of leaves that are kept for later searches in a tree."""
 _LEAST_KINDS: Final = 4
 """Number of kinds of pods whose places are kept in any case."""
+_NOTHING: Final[Mapping[str, int]] = {}
 
 
 class Place:
@@ -36,7 +37,7 @@ class Place:
         "children", "domain", "leaders", "ordered", "pods", "pods_with_leader", "score", "slices", "slices_with_leader"
     )  # fmt: skip
 
-    def __init__(self, domain: Domain, children: list[Place]) -> None:
+    def __init__(self, domain: Domain, children: Sequence[Place]) -> None:
         self.domain: Final = domain
         self.children: Final = children
         self.pods = self.slices = self.leaders = 0
@@ -66,6 +67,9 @@ class Place:
         self.leaders = self.pods_with_leader = self.slices_with_leader = 0
         for child in self.children:
             child.clear_leader()
+
+
+_NO_PLACES: Final[Sequence[Place]] = ()
 
 
 class Pods(NamedTuple):
@@ -112,13 +116,18 @@ class CountedPlaces:
         self.follows_usage: Final = not pods.ignores_usage
         self.levels: Final[list[dict[tuple[str, ...], Place]]] = [{} for _ in tree.levels]
         """Places of each level by their values."""
-        for level in range(len(tree.levels) - 1, -1, -1):
-            below = self.levels[level + 1] if level + 1 < len(self.levels) else {}
+        below = self.levels[-1]
+        below.update({values: Place(leaf, _NO_PLACES) for values, leaf in tree.domains[-1].items()})
+        for level in range(len(tree.levels) - 2, -1, -1):
+            places = self.levels[level]
             for values, domain in tree.domains[level].items():
-                self.levels[level][values] = Place(domain, [below[child.values] for child in domain.children])
+                places[values] = Place(domain, [below[child.values] for child in domain.children])
+            below = places
         self._reasons: Final[dict[Leaf, str]] = {}
         """Reasons of leaves that no pod fits into."""
-        self._stale: set[Leaf] = set(tree.leaves.values())
+        self._is_counted = False
+        self._stale: set[Leaf] = set()
+        """Leaves whose room has changed since they were counted."""
         self.ordered: Final[dict[tuple[object, ...], list[Place]]] = {}
         """Places of levels in the orders of the last searches, while counts do not change."""
 
@@ -130,31 +139,51 @@ class CountedPlaces:
         """Count again where room has changed. ``assumed`` is usage by leaf that counts until the next refresh."""
         leaves = self._tree.leaves
         added = {leaves[key] for key in assumed if key in leaves}
-        stale = self._stale | added
-        if not stale:
-            return
+        if self._is_counted:
+            lowest = self.levels[-1]
+            stale: Iterable[Place] = [lowest[leaf.values] for leaf in self._stale | added]
+            if not stale:
+                return
+        else:
+            stale = self.levels[-1].values()
+            self._is_counted = True
         self.ordered.clear()
+        self._roll_up_parents(self._count(stale, assumed))
+        self._stale = added
+
+    def _count(self, places: Iterable[Place], assumed: Mapping[tuple[str, ...], Mapping[str, int]]) -> set[Domain]:
+        """Count in leaves, and return their parents."""
+        reasons, count = self._reasons, self._counter.count
+        slice_size = self._shape.slice_size if self._shape.slice_level == len(self.levels) - 1 else 0
         parents: set[Domain] = set()
-        lowest = self.levels[-1]
-        for leaf in stale:
-            place = lowest[leaf.values]
-            reason = self._counter.count(place, leaf, assumed.get(leaf.key, {}))
+        for place in places:
+            leaf = place.domain
+            assert isinstance(leaf, Leaf), "pods are in leaves"
+            reason = count(place, leaf, assumed.get(leaf.key, _NOTHING) if assumed else _NOTHING)
             if reason:
-                self._reasons[leaf] = reason
-            else:
-                self._reasons.pop(leaf, None)
-            roll_up(place, self._shape, self._shape.inner_sizes, has_leader=self._has_leader)
+                reasons[leaf] = reason
+            elif reasons:
+                reasons.pop(leaf, None)
+            if slice_size:
+                place.slices = place.pods // slice_size
+                place.slices_with_leader = place.pods_with_leader // slice_size
             if leaf.parent is not None:
                 parents.add(leaf.parent)
+        return parents
+
+    def _roll_up_parents(self, parents: set[Domain]) -> None:
+        """Compute the counts of domains, and of all domains above them, from those of their children."""
         while parents:
             above: set[Domain] = set()
             for domain in parents:
                 place = self.levels[domain.level][domain.values]
-                roll_up(place, self._shape, self._shape.inner_sizes, has_leader=self._has_leader)
+                if self._has_leader or self._shape.inner_sizes:
+                    roll_up(place, self._shape, self._shape.inner_sizes, has_leader=self._has_leader)
+                else:
+                    _roll_up_plainly(place, self._shape)
                 if domain.parent is not None:
                     above.add(domain.parent)
             parents = above
-        self._stale = added
 
     def exclusions(self) -> str:
         """Return the end of a message about leaves that no pod fits into, empty if there are none."""
@@ -204,6 +233,20 @@ def roll_up(place: Place, shape: Shape, inner_sizes: Mapping[int, int], *, has_l
         place.slices_with_leader = place.pods_with_leader // shape.slice_size
 
 
+def _roll_up_plainly(place: Place, shape: Shape) -> None:
+    """Like roll_up(), for fresh counts without a leader and without inner slices."""
+    children = place.children
+    place.ordered = None
+    place.pods = place.pods_with_leader = sum([child.pods for child in children])
+    if place.domain.level == shape.slice_level:
+        place.slices = place.pods // shape.slice_size
+    else:
+        place.slices = sum([child.slices for child in children])
+    place.slices_with_leader = place.slices
+    place.leaders = 0
+    place.score = sum([child.score for child in children])
+
+
 def roll_up_all(place: Place, shape: Shape, inner_sizes: Mapping[int, int], *, has_leader: bool) -> None:
     """Compute the counts of a place and of all places below it from those of the leaves."""
     for child in place.children:
@@ -244,13 +287,22 @@ class _LeafCounter:
         self._checks_nodes: Final = tree.has_hostnames
         self._matcher: Final = _required_matcher(pods)
         self._preferences: Final = _preferences(pods) if pods.respects_preferences else ()
+        has_conditions = pods.node_selector or self._matcher is not None or self._preferences
+        self._checks_taints_only: Final = not has_conditions
+        self._is_plain: Final = self._leader is None and not pods.within and pods.devices is None
+        self._amounts: Final = sorted((name, amount) for name, amount in self._per_pod.items() if amount)
 
     def count(self, place: Place, leaf: Leaf, assumed: Mapping[str, int]) -> str:
         """Count the pods and the leader that fit into a leaf. Return the reason if no pod does."""
         place.pods = place.slices = place.score = 0
         place.leaders = place.pods_with_leader = place.slices_with_leader = 0
-        if self._checks_nodes and (reason := self._mismatch(place, leaf)):
+        is_mismatch_possible = not self._checks_taints_only or (leaf.node is not None and leaf.node.spec.taints)
+        if self._checks_nodes and is_mismatch_possible and (reason := self._mismatch(place, leaf)):
             return reason
+        if self._is_plain and not assumed:
+            place.pods, limit = self._times(leaf)
+            place.pods_with_leader = place.pods
+            return "" if place.pods else f"resource {quotation.quote(limit)}"
         if not leaf.is_within(self._pods.within):
             return "topologyDomain"
         room = self._room(leaf, assumed)
@@ -294,6 +346,24 @@ class _LeafCounter:
             place.pods_with_leader = devices.count_with_leader(at, most, assumed)
         else:
             place.pods_with_leader = place.pods
+
+    def _times(self, leaf: Leaf) -> tuple[int, str]:
+        """Like the function _times(), for the room of a leaf."""
+        capacity = leaf.capacity
+        usage = _NOTHING if self._pods.ignores_usage else leaf.usage
+        count, limit = _MOST, ""
+        for name, amount in self._amounts:
+            free = capacity.get(name, 0)
+            if usage:
+                free -= usage.get(name, 0)
+            times = free // amount
+            if times < count:
+                count, limit = times, name
+        return (count, limit) if count > 0 else (0, self._first_limit(capacity, usage))
+
+    def _first_limit(self, capacity: Mapping[str, int], usage: Mapping[str, int]) -> str:
+        """Return the first resource by name of which there is not enough for one pod."""
+        return next(name for name, amount in self._amounts if capacity.get(name, 0) - usage.get(name, 0) < amount)
 
     def _room(self, leaf: Leaf, assumed: Mapping[str, int]) -> Amounts:
         room = dict(leaf.capacity)

@@ -7,6 +7,8 @@ A pod whose domain is an unhealthy node stays gated until the node is replaced.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -140,17 +142,18 @@ def _assign_by_rank(
     """Return the domains of gated pods by their ranks, or None if ranks cannot be used."""
     if request is None or request.pod_index_label is None:
         return None
-    domains = [domain.values for domain in decoded.domains for _ in range(domain.pods)]
+    ends = list(itertools.accumulate(domain.pods for domain in decoded.domains))
     gated: list[tuple[pod.Pod, _Domain]] = []
     used_ranks: set[int] = set()
     for member in members:
         rank = _rank(member, request, ranks, size=size)
-        if rank is None or rank in used_ranks or rank >= len(domains):
+        if rank is None or rank in used_ranks or not ends or rank >= ends[-1]:
             return None
         used_ranks.add(rank)
+        domain = decoded.domains[bisect.bisect_right(ends, rank)].values
         if is_gated(member):
-            gated.append((member, domains[rank]))
-        elif _selected_domain(member, decoded.levels) != domains[rank]:
+            gated.append((member, domain))
+        elif _selected_domain(member, decoded.levels) != domain:
             return None
     return gated
 
@@ -186,7 +189,7 @@ def _assign_in_order(members: Sequence[pod.Pod], decoded: assignment.Assignment)
         if not is_gated(member):
             domain = _selected_domain(member, decoded.levels)
             running[domain] = running.get(domain, 0) + 1
-    places = [domain.values for domain in decoded.domains for _ in range(domain.pods - running.get(domain.values, 0))]
+    places = (domain.values for domain in decoded.domains for _ in range(domain.pods - running.get(domain.values, 0)))
     return list(zip(gated, places, strict=False))
 
 

@@ -85,10 +85,31 @@ def test_fields_that_an_api_server_would_complete_are_left_out() -> None:
     assert pod_set["topologyRequest"] == {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
 
 
+def test_only_labels_and_annotations_of_a_pod_are_part_of_the_workload() -> None:
+    component = _component("v1", "Pod", _template()["spec"])
+    component["template"]["metadata"] = {"name": "p", "namespace": "default", "labels": {"a": "b"}}
+    (pod_set,) = _wrapper(component).pod_sets(DEFAULT)
+    assert pod_set["template"]["metadata"] == {"labels": {"a": "b"}}
+
+
+def test_a_component_without_a_template_has_no_pod_set() -> None:
+    workers = _component(
+        "ray.io/v1", "RayCluster", {"headGroupSpec": {"template": _template()}, "workerGroupSpecs": [{}]}
+    )
+    wrapper = _wrapper(workers, _SERVICE)
+    assert len(wrapper.pod_sets(DEFAULT)) == 1
+    wrapper.start([PodSetInfo(labels={"a": "b"})])
+    assert [each.get("podSetInfos") for each in wrapper.document["spec"]["components"]] == [
+        [{"labels": {"a": "b"}}],
+        None,
+    ]
+
+
 def test_start_gives_each_component_its_infos_and_restore_removes_them() -> None:
     wrapper = _wrapper(_SERVICE, _JOB)
     wrapper.start([PodSetInfo(name="app-0", node_selector={"pool": "fast"})])
-    assert [each["podSetInfos"] for each in wrapper.spec["components"]] == [[], [{"nodeSelector": {"pool": "fast"}}]]
+    infos = [each.get("podSetInfos") for each in wrapper.spec["components"]]
+    assert infos == [None, [{"nodeSelector": {"pool": "fast"}}]]
     assert not wrapper.is_suspended
     wrapper.restore([PodSetInfo(name="app-0")])
     assert wrapper.is_suspended

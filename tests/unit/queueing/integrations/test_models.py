@@ -96,6 +96,25 @@ def test_the_state_of_a_kubeflow_job_is_in_its_conditions() -> None:
     assert not failed.is_active
 
 
+@pytest.mark.parametrize(
+    ("is_worker", "launcher", "want"),
+    [
+        pytest.param(True, {}, {"kueue.x-k8s.io/pod-index-offset": "1"}, id="launcher-is-a-worker"),
+        pytest.param(False, {}, {}, id="launcher-is-none"),
+        pytest.param(True, {"kueue.x-k8s.io/podset-group-name": "all"}, {}, id="placed-as-a-group"),
+    ],
+)
+def test_mpi_workers_are_numbered_after_a_launcher_that_is_a_worker(
+    is_worker: bool, launcher: dict[str, str], want: dict[str, str]
+) -> None:
+    templates = {"Launcher": {"metadata": {"annotations": launcher}, "spec": {}}, "Worker": {"spec": {}}}
+    replicas = {kind: {"template": template} for kind, template in templates.items()}
+    job = kubeflow.MPIJob({"metadata": {}, "spec": {"runLauncherAsWorker": is_worker, "mpiReplicaSpecs": replicas}})
+    job.prepare(DEFAULT)
+    worker = job.spec["mpiReplicaSpecs"]["Worker"]["template"]
+    assert (worker.get("metadata") or {}).get("annotations", {}) == want
+
+
 def test_a_ray_cluster_has_a_head_and_worker_groups() -> None:
     job = ray.RayCluster({"metadata": {"name": "ray"}, "spec": _ray_cluster()})
     assert _sizes(job) == [("head", 1), ("small", 2), ("hosts", 8)]
@@ -143,6 +162,46 @@ def test_the_state_of_a_ray_job_is_in_its_status() -> None:
     assert ray.RayJob(_ray_job(clusterSelector={"ray.io/cluster": "other"})).is_skipped
 
 
+def test_a_ray_service_is_suspended_in_its_cluster() -> None:
+    service = ray.RayService(
+        {"metadata": {"name": "s"}, "spec": {"rayClusterSpec": _ray_job()["spec"]["rayClusterSpec"]}}
+    )
+    service.suspend()
+    assert (service.is_suspended, "suspend" in service.spec) == (True, False)
+    assert _sizes(service) == [("head", 1), ("small", 2), ("hosts", 8)]
+    service.start([_INFO] * 3)
+    assert not service.is_suspended
+    head = service.spec["rayClusterSpec"]["headGroupSpec"]["template"]
+    assert head["spec"]["nodeSelector"] == {"pool": "fast"}
+    service.restore([podsetinfo.template_info({"spec": {}})] * 3)
+    assert service.is_suspended
+    assert "nodeSelector" not in service.spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+
+
+def test_the_state_of_a_ray_service_is_its_ready_condition() -> None:
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    service = ray.RayService({"metadata": {}, "spec": {}, "status": status})
+    assert (service.is_active, service.are_pods_ready, service.completion) == (True, True, None)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "options", "want"),
+    [
+        pytest.param({}, None, False, id="state-in-memory"),
+        pytest.param({"ray.io/ft-enabled": "True"}, None, True, id="by-annotation"),
+        pytest.param({}, {"redisAddress": "redis:6379"}, True, id="by-options"),
+    ],
+)
+def test_a_deleted_ray_service_keeps_its_quota_while_redis_is_cleaned(
+    annotations: dict[str, str], options: dict[str, str] | None, want: bool
+) -> None:
+    metadata = {"annotations": annotations}
+    spec = {"rayClusterSpec": {"gcsFaultToleranceOptions": options}}
+    assert not ray.RayService({"metadata": metadata, "spec": spec}).is_skipped
+    deleted = {**metadata, "deletionTimestamp": "2026-03-04T05:06:07Z"}
+    assert ray.RayService({"metadata": deleted, "spec": spec}).is_skipped == want
+
+
 def test_every_kind_of_the_table_has_a_model() -> None:
     assert {name: model.kind.kind for name, model in models.ALL.items()} == {
         "kubeflow.org/jaxjob": "JAXJob",
@@ -153,6 +212,7 @@ def test_every_kind_of_the_table_has_a_model() -> None:
         "kubeflow.org/xgboostjob": "XGBoostJob",
         "ray.io/raycluster": "RayCluster",
         "ray.io/rayjob": "RayJob",
+        "ray.io/rayservice": "RayService",
         "trainer.kubeflow.org/trainjob": "TrainJob",
         "workload.codeflare.dev/appwrapper": "AppWrapper",
     }

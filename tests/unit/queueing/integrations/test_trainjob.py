@@ -79,7 +79,7 @@ def test_patches_of_others_count() -> None:
 
 def test_start_and_stop_go_through_a_patch() -> None:
     job = _job()
-    job.prepare()
+    job.prepare(DEFAULT)
     infos = [
         PodSetInfo(name=name, node_selector={"pool": "fast"}, tolerations=({"key": "gpu", "operator": "Exists"},))
         for name in ("dataset-initializer", "node")

@@ -6,10 +6,15 @@ from typing import Any
 import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
+from drachma.queueing.integrations.appwrapper import AppWrapper
 from drachma.queueing.integrations.batchjob import BatchJob
+from drachma.queueing.integrations.kubeflow import JAXJob, MPIJob, PyTorchJob
+from drachma.queueing.integrations.trainjob import TrainJob
 from drachma.queueing.jobs.settings import JobSettings, Management
+from drachma.queueing.jobs.suspendable import SuspendableJob
 from drachma.queueing.rules import jobrules, jobwebhooks
 from drachma.queueing.rules.jobwebhooks import Place
+from drachma.values.labels import Selector
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
@@ -137,6 +142,59 @@ def test_pods_that_make_no_sense(document: Document, old: Document | None, want:
     assert [str(each) for each in problems] == [want]
 
 
+_JAX = {"name": "x", "labels": {PREBUILT: "w"}}
+_SUSPENDED: Document = {"runPolicy": {"suspend": True}}
+
+
+def _installed(job: SuspendableJob, old: Document | None = None) -> list[str]:
+    return [str(each) for each in jobrules.installed_job_problems(job, old, DEFAULT, has_default_queue=False)]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_jax_jobs_have_no_prebuilt_workload(is_new: bool) -> None:
+    document = {"metadata": _JAX, "spec": _SUSPENDED}
+    want = f'metadata.labels[{PREBUILT}]: Forbidden: Is not supported for "kubeflow.org/v1, Kind=JAXJob"'
+    assert _installed(JAXJob(document), None if is_new else document) == [want]
+
+
+@pytest.mark.parametrize(
+    ("model", "want"),
+    [
+        pytest.param(PyTorchJob, 0, id="kubeflow"),
+        pytest.param(AppWrapper, 0, id="appwrapper"),
+        pytest.param(MPIJob, 1, id="mpi"),
+    ],
+)
+def test_changes_of_some_kinds_are_not_checked_again_for_their_labels(model: type[SuspendableJob], want: int) -> None:
+    document = made({"kueue.x-k8s.io/max-exec-time-seconds": "no"}, **_SUSPENDED, suspend=True)
+    assert len(_installed(model(document))) == 1
+    assert len(_installed(model(document), document)) == want
+
+
+def test_problems_of_an_mpi_job_are_in_the_order_of_fields() -> None:
+    annotations = {"kueue.x-k8s.io/podset-unconstrained-topology": "perhaps"}
+    template = {"metadata": {"annotations": annotations}, "spec": {}}
+    document = made({QUEUE: "Wrong"}, mpiReplicaSpecs={kind: {"template": template} for kind in ("Worker", "Launcher")})
+    document["metadata"]["annotations"] = ELASTIC
+    fields = [each.partition(":")[0] for each in _installed(MPIJob(document))]
+    assert fields == sorted(fields)
+    assert len(fields) == 4
+
+
+def test_a_train_job_without_its_runtime_is_refused() -> None:
+    job = TrainJob(made(runtimeRef={"name": "torch"}, suspend=True))
+    assert _installed(job) == ["spec.runtimeRef: Invalid value: runtime 'torch' not found"]
+
+
+def test_the_default_queue_is_also_for_pods_whose_owner_could_have_one() -> None:
+    settings = JobSettings(management=Management(frozenset({"batch/job", "pod"})))
+    place = Place({}, has_default_queue=True, has_default_priority=False, owner=lambda *_: made())
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"}
+    pod = jobwebhooks.completed_pod(made(owner=owner), place, settings)
+    assert pod is not None
+    assert pod["metadata"]["labels"][QUEUE] == "default"
+
+
 def test_the_default_queue_is_not_for_those_whose_owner_could_have_one() -> None:
     settings = JobSettings(management=Management(frozenset({"batch/job", "jobset.x-k8s.io/jobset"})))
     place = Place({}, has_default_queue=True, has_default_priority=True, owner=lambda *_: made())
@@ -145,3 +203,25 @@ def test_the_default_queue_is_not_for_those_whose_owner_could_have_one() -> None
     alone = jobwebhooks.completed_job(made(owner={**owner, "kind": "Other"}), place, settings, model=BatchJob)
     assert alone is not None
     assert (alone["metadata"]["labels"][QUEUE], alone["spec"]) == ("default", {"suspend": True})
+
+
+@pytest.mark.parametrize(
+    ("namespace", "want"),
+    [pytest.param({"team": "a"}, {"suspend": True}, id="managed"), pytest.param({"team": "b"}, {}, id="not-managed")],
+)
+def test_a_queued_job_is_suspended_only_where_jobs_are_managed(namespace: dict[str, str], want: Document) -> None:
+    selector = Selector.from_labels({"team": "a"})
+    settings = JobSettings(management=Management(frozenset({"batch/job"})), namespaces=selector)
+    place = Place(namespace, has_default_queue=False, has_default_priority=False, owner=lambda *_: None)
+    document = made({QUEUE: "q"})
+    job = jobwebhooks.completed_job(document, place, settings, model=BatchJob) or document
+    assert job["spec"] == want
+
+
+def test_a_job_whose_owner_is_missing_is_queued_by_itself() -> None:
+    settings = JobSettings(management=Management(frozenset({"batch/job", "jobset.x-k8s.io/jobset"})))
+    place = Place({}, has_default_queue=False, has_default_priority=False, owner=lambda *_: None)
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "gone", "uid": "u"}
+    job = jobwebhooks.completed_job(made({QUEUE: "q"}, owner=owner), place, settings, model=BatchJob)
+    assert job is not None
+    assert job["spec"] == {"suspend": True}

@@ -6,7 +6,7 @@ import pytest
 
 from drachma.queueing.configuration.gates import DEFAULT
 from drachma.queueing.integrations import kubeflow
-from drachma.queueing.integrations.ray import RayCluster, RayJob
+from drachma.queueing.integrations.ray import RayCluster, RayJob, RayService
 from drachma.queueing.jobs.settings import JobSettings, Management
 from drachma.queueing.rules import jobrules, jobwebhooks, rayrules
 from drachma.queueing.rules.jobwebhooks import Place
@@ -29,7 +29,7 @@ def _document(spec: dict[str, Any], *, queue: str = "q") -> dict[str, Any]:
     return {"metadata": {"name": "x", "namespace": "ns", "labels": {QUEUE: queue} if queue else {}}, "spec": spec}
 
 
-def _problems(job: RayCluster | RayJob, old: dict[str, Any] | None = None) -> list[str]:
+def _problems(job: RayCluster | RayJob | RayService, old: dict[str, Any] | None = None) -> list[str]:
     problems = rayrules.ray_problems(job, old, DEFAULT, has_default_queue=False, manages_all=False)
     return [str(each) for each in problems]
 
@@ -136,3 +136,23 @@ def test_jobs_of_dispatching_queues_are_left_to_the_dispatcher(manager: str | No
     after = jobwebhooks.completed_installed_job(document, place, settings, model=kubeflow.MPIJob)
     assert after is not None
     assert after["spec"]["runPolicy"] == {"managedBy": want_manager, "suspend": True}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "want"),
+    [
+        pytest.param(_cluster(), [], id="fine"),
+        pytest.param(
+            _cluster(name="head"),
+            ['spec.rayClusterSpec.workerGroupSpecs[0].groupName: Forbidden: "head" is reserved for the head group'],
+            id="reserved-name",
+        ),
+        pytest.param(
+            _cluster(18),
+            ["spec.rayClusterSpec.workerGroupSpecs: Too many: 19: must have at most 18 items"],
+            id="groups",
+        ),
+    ],
+)
+def test_the_cluster_of_a_ray_service_is_checked(cluster: dict[str, Any], want: list[str]) -> None:
+    assert _problems(RayService(_document({"rayClusterSpec": cluster}))) == want
