@@ -16,6 +16,7 @@ import typer.core
 
 import drachma
 from drachma import errors
+from drachma.runtime import collector
 
 COMMANDS: Final[dict[str, str]] = {
     "allocate": "Find devices for claims as kube-scheduler would, from manifests or from a dump of a cluster.",
@@ -147,6 +148,7 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 def main() -> None:
     """Run a command. A refusal is one line on standard error, with exit code 2 for bad input and 1 otherwise."""
+    collector.tune()
     try:
         app()
     except errors.DrachmaError as error:

@@ -160,7 +160,7 @@ def _read_cluster(
     """Return the objects that scheduling and those that queueing depends on."""
     from drachma.api import codec
     from drachma.cli import clusters
-    from drachma.offline import clusterfiles, machineprofiles, openbtraces, queueingfiles
+    from drachma.offline import clusterfiles, machineprofiles, openbtraces
 
     tables = [pathlib.Path(each) for each in files or () if each.endswith(".csv")]
     manifests = [each for each in files or () if not each.endswith(".csv")]
@@ -170,10 +170,8 @@ def _read_cluster(
         machines = [each.node for each in hardware.machines]
         cluster += [codec.decode(each) for each in (*machines, *hardware.all_slices, *hardware.classes)]
     if files or profile:
-        content = clusterfiles.read([*manifests, *more], enabled=enabled)
+        content = clusterfiles.read([*manifests, *more], enabled=enabled, with_queues=True)
         clusters.exit_on_problems(content.problems)
-        queueing = queueingfiles.read([*manifests, *more])
-        clusters.exit_on_problems(queueing.problems)
-        return content.state.plus(cluster), queueing.objects
+        return content.state.plus(cluster), content.queueing
     live = clusters.read(None, kubeconfig, context=context, more=more, enabled=enabled)
     return live.state, tuple(clusters.read_queueing_if_served(None, kubeconfig, context=context))
