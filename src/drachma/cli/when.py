@@ -66,7 +66,7 @@ def when(
     if assume and history:
         raise errors.InvalidValueError("--history: goes without --assume")
     assumption = future.Assumption(
-        durations.parse(assume, title="--assume") if assume else None, _read_history(history) if history else ()
+        durations.parse(assume, title="--assume") if assume else None, read_history(history) if history else ()
     )
     horizon = durations.parse(within, title="--within")
     enabled = features.Gates.parse(feature_gates)
@@ -102,7 +102,7 @@ def read_cluster(
     return future.ClusterNow(content.state, tuple(queueing), datetime.now(UTC), Settings(gates=enabled))
 
 
-def _read_history(path: pathlib.Path) -> tuple[float, ...]:
+def read_history(path: pathlib.Path) -> tuple[float, ...]:
     """Return the running times of a file, in their order. Raises InvalidValueError."""
     from drachma import errors
     from drachma.simulate.timeline import durations

@@ -84,7 +84,7 @@ def read(
     if expects_pods:
         reader.expect_pods(reader.find_holds())
     cluster = reader.finish()
-    if not with_queues:
+    if not with_queues or not reader.has_queueing:
         return cluster
     queueing = reader.read_queueing()
     problems = tuple(dict.fromkeys((*cluster.problems, *queueing.problems)))
@@ -132,6 +132,11 @@ class _Reader:
         queueing = self.read_queueing()
         self.files.problems.extend(queueing.problems)
         return None if queueing.problems else find_holds(queueing.objects, self.files.now)
+
+    @property
+    def has_queueing(self) -> bool:
+        """True if there is an object of Kueue's kinds. Others matter to admission only next to such objects."""
+        return any(_is_kueue(source.content) for source in self._sources)
 
     def read_queueing(self) -> queueingfiles.QueueingFiles:
         """Return the objects that admission depends on."""
@@ -247,11 +252,11 @@ class _Reader:
 
 
 def _is_queue(document: Any) -> bool:
-    return (
-        isinstance(document, Mapping)
-        and document.get("kind") in ("ClusterQueue", "LocalQueue")
-        and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
-    )
+    return _is_kueue(document) and document.get("kind") in ("ClusterQueue", "LocalQueue")
+
+
+def _is_kueue(document: Any) -> bool:
+    return isinstance(document, Mapping) and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
 
 
 def _is_relevant(api_version: str, kind: str) -> bool:

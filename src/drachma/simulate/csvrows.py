@@ -58,8 +58,22 @@ def read(path: pathlib.Path, required: tuple[str, ...]) -> Iterator[Row]:
             missing_fields = [field for field in required if field not in (reader.fieldnames or ())]
             if missing_fields:
                 raise errors.InvalidValueError(f"{path}: has no column {', '.join(missing_fields)}")
-            for fields in reader:
-                yield Row(path, reader.line_num, fields)
+            try:
+                for fields in reader:
+                    if None in fields:
+                        width = len(reader.fieldnames or ())
+                        raise errors.InvalidValueError(
+                            f"{path}, line {reader.line_num}: has {width + len(fields[None])} fields: "
+                            f"must have {width}, as the header"
+                        )
+                    yield Row(path, reader.line_num, fields)
+            except csv.Error as error:
+                raise errors.InvalidValueError(f"{path}, line {reader.line_num}: {error}") from None
+            except UnicodeDecodeError as error:
+                # Text is decoded in blocks, so the line itself is not known.
+                raise errors.InvalidValueError(
+                    f"{path}, after line {reader.line_num}: is not UTF-8: {error.reason}"
+                ) from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise errors.InvalidValueError(f"{path}: {error}") from None
 
