@@ -9,6 +9,7 @@ import copy
 import itertools
 import json
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from drachma.scheduler.recording import recordlines
 from drachma.scheduler.settings import Settings
 from drachma.simulate.packing import openb
 from drachma.simulate.timeline import durations
-from drachma.simulate.timeline.events import Arrival
+from drachma.simulate.timeline.events import Arrival, Event
 
 CONTAINERS = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS, "restartPolicy": "Never"}}
@@ -236,16 +237,26 @@ def write(folder: pathlib.Path, name: str, content: bytes) -> pathlib.Path:
     return path
 
 
+def accepted(read: Callable[[], list[Any]], name: str) -> list[Any]:
+    """Return what is read; nothing if it is refused, with a message that has the name."""
+    try:
+        return read()
+    except errors.DrachmaError as error:
+        message = str(error)
+    assert name in message
+    return []
+
+
 def check(path: pathlib.Path) -> None:
     """Read a file as a workload: its events are in order, or the refusal names the file."""
-    try:
+
+    def read() -> list[Event]:
         files = workloadfiles.WorkloadFiles([str(path)])
         files.objects()
         files.queueing_objects()
-        events = list(itertools.islice(files.events(seed=1, nodes=["n1"], devices=[("n1", "d")]), 300))
-    except errors.DrachmaError as error:
-        assert path.name in str(error)
-        return
+        return list(itertools.islice(files.events(seed=1, nodes=["n1"], devices=[("n1", "d")]), 300))
+
+    events = accepted(read, path.name)
     times = [each.time for each in events]
     assert times == sorted(times)
     assert all(time >= 0 for time in times)
@@ -289,36 +300,24 @@ def test_recordings(tmp_path: pathlib.Path, lines: Any, cut: int) -> None:
 def test_traces(tmp_path: pathlib.Path, original: str, data: st.DataObject) -> None:
     path = write(tmp_path, "w.csv", data.draw(damaged_text(original)))
     check(path)
-    try:
-        openb.read_tasks(path)
-    except errors.InvalidValueError as error:
-        assert path.name in str(error)
+    accepted(lambda: openb.read_tasks(path), path.name)
 
 
 @MANY
 @given(content=damaged_text(NODES))
 def test_nodes(tmp_path: pathlib.Path, content: bytes) -> None:
     path = write(tmp_path, "nodes.csv", content)
-    for read in (openbtraces.read_nodes, openb.read_machines):
-        try:
-            read(path)
-        except errors.DrachmaError as error:
-            assert path.name in str(error)
+    accepted(lambda: openbtraces.read_nodes(path), path.name)
+    accepted(lambda: openb.read_machines(path), path.name)
 
 
 @MANY
 @given(content=damaged_text(HISTORY))
 def test_histories(tmp_path: pathlib.Path, content: bytes) -> None:
     path = write(tmp_path, "history", content)
-    try:
-        assert all(each >= 0 for each in when.read_history(path))
-    except errors.InvalidValueError as error:
-        assert path.name in str(error)
+    assert all(each >= 0 for each in accepted(lambda: list(when.read_history(path)), path.name))
 
 
 @given(st.one_of(st.text(max_size=12), st.floats(), st.integers()))
 def test_durations(value: Any) -> None:
-    try:
-        assert 0 <= durations.parse(value, title="t") < float("inf")
-    except errors.InvalidValueError as error:
-        assert str(error).startswith("t ")
+    assert all(0 <= each < float("inf") for each in accepted(lambda: [durations.parse(value, title="field")], "field "))

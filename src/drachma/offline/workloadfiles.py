@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, meta, pod, shape
+from drachma.api import codec, defaults, meta, node, pod, shape
 from drachma.offline import (
     dlrmtraces,
     kueuegenerator,
@@ -86,6 +86,11 @@ class WorkloadFiles:
     def objects(self) -> list[meta.Object]:
         """Return objects of the cluster that workloads bring along, such as claim templates of traces."""
         return [each for trace in (*self._traces, *self._histories) for each in trace.objects()]
+
+    @property
+    def has_nodes(self) -> bool:
+        """True if the workloads bring nodes along, as recordings do."""
+        return any(isinstance(each, node.Node) for each in self.objects()) if self._histories else False
 
     def queueing_objects(self) -> list[meta.Object]:
         """Return the queues of generator configurations."""
