@@ -1,9 +1,11 @@
 """Simulating over time equals doing: a timeline says which pods run where and when, and a control plane does the same.
 
-Worlds are mixed: plain pods, some with GPUs or of higher priority, gangs, and Jobs in two queues that borrow from each
-other and preempt. The control plane has the real scheduler with its real pauses, queueing, and the controllers of jobs
-and claims. The test stands in for the nodes, and for the controller of plain pods and gangs: pods that have a node run
-for their duration, evicted pods leave their nodes when everything else is at rest, and are then created again.
+Worlds are mixed: plain pods, some with GPUs, with a GPU that they share or of higher priority, gangs, Jobs in two
+queues that borrow from each other and preempt, and a node that fails and comes back. The control plane has the real
+scheduler with its real pauses, queueing, and the controllers of jobs and claims. The test stands in for the nodes, and
+for the controller of plain pods and gangs: pods that have a node run for their duration, evicted pods leave their nodes
+when everything else is at rest, and are then created again. Pods of a node that fails leave it one after the other.
+Jobs do not run on that node, because their controller waits after it lost pods.
 """
 
 import functools
@@ -14,6 +16,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from drachma import testing
 from drachma.api import codec, manifest, meta, pod
 from drachma.api import gates as features
 from drachma.controllers import descriptors
@@ -25,7 +28,7 @@ from drachma.scheduler.plugins import defaultpreemption
 from drachma.scheduler.settings import Settings
 from drachma.scheduler.snapshot import gangs
 from drachma.simulate import ClusterState, Simulation
-from drachma.simulate.timeline.events import Arrival, JobShape
+from drachma.simulate.timeline.events import Arrival, Event, JobShape, NodeOutage
 from drachma.simulate.timeline.jobrun import JobRun
 from drachma.simulate.timeline.quota import Quota
 from drachma.simulate.timeline.timeline import Timeline
@@ -38,32 +41,41 @@ CALM = 4.0
 CONTROLLERS = "resourceclaim-controller,garbage-collector-controller,job-controller"
 """Without the life cycle of nodes, which nothing keeps alive here."""
 GATES = features.ALL.switched({"GenericWorkload": True})
-JOBS = 12
+JOBS = 14
+SHAKY, SHARED = "c", "shared"
+"""Node that fails, and claim that several pods use."""
 URGENT, LOW, HIGH = 10, 20, 30
 CLASSES = {URGENT: "urgent", LOW: "low", HIGH: "high"}
 """Priority classes. Jobs of the last one preempt in their queue, and not on nodes."""
 
 
-def world(rng: random.Random) -> tuple[list[meta.Object], list[Arrival]]:
-    """Return two nodes with GPUs, and jobs of all kinds."""
-    objects: list[meta.Object] = [clusters.CLASS, clusters.template("one")]
-    for name in ("a", "b"):
+def world(rng: random.Random) -> tuple[list[meta.Object], list[Event]]:
+    """Return three nodes with GPUs, jobs of all kinds, and an outage."""
+    objects: list[meta.Object] = [clusters.CLASS, clusters.template("one"), clusters.claim(SHARED).build()]
+    for name in ("a", "b", SHAKY):
         node, slices = clusters.gpu_node(name, 2)
-        node = structs.replace(node, metadata=structs.replace(node.metadata, labels={"at": name}))
-        objects += [node, slices]
-    arrivals = []
+        labels = {"at": name, "steady": "no" if name == SHAKY else "yes"}
+        objects += [structs.replace(node, metadata=structs.replace(node.metadata, labels=labels)), slices]
+    events: list[Event] = []
     for number in range(JOBS):
-        kind = rng.choice((plain_job, plain_job, gang, queued_job, queued_job))
+        kind = rng.choice((plain_job, plain_job, sharing_job, gang, queued_job, queued_job))
         duration = 5.0 * rng.randrange(12, 90) + 1.0
-        arrivals.append(Arrival(50.0 * number, f"j{number}", kind(rng), duration))
-    return objects, arrivals
+        events.append(Arrival(50.0 * number, f"j{number}", kind(rng), duration))
+    begin = 50.0 * rng.randrange(3, JOBS - 3) + 13.0
+    events.append(NodeOutage(begin, (SHAKY,), begin + 50.0 * rng.randrange(2, 6) + 10.0))
+    return objects, sorted(events, key=lambda event: event.time)
 
 
 def plain_job(rng: random.Random) -> JobShape:
     has_gpu = rng.random() < 0.3
     spec = (clusters.gpu_pod("x") if has_gpu else clusters.cpu_pod("x", rng.choice(("1", "3", "5")))).spec
-    selector = rng.choice(({"at": "a"}, {"at": "b"}, {}))
+    selector = rng.choice(({"at": "a"}, {"at": "b"}, {"at": SHAKY}, {}))
     return JobShape(spec=structs.replace(spec, node_selector=selector, priority=rng.choice((0, 0, URGENT))))
+
+
+def sharing_job(rng: random.Random) -> JobShape:
+    made = testing.pod("x").claim("gpu", claim=SHARED).container("c", requests={"cpu": "1"}, claims=("gpu",))
+    return JobShape(spec=structs.replace(made.build().spec, priority=0))
 
 
 def gang(rng: random.Random) -> JobShape:
@@ -76,7 +88,10 @@ def queued_job(rng: random.Random) -> JobShape:
     priority = rng.choice((LOW, HIGH))
     policy = "Never" if priority == HIGH else "PreemptLowerPriority"
     spec = structs.replace(
-        clusters.cpu_pod("x", rng.choice(("1", "2", "3"))).spec, priority=priority, preemption_policy=policy
+        clusters.cpu_pod("x", rng.choice(("1", "2", "3"))).spec,
+        priority=priority,
+        preemption_policy=policy,
+        node_selector={"steady": "yes"},
     )
     return JobShape(spec=spec, count=rng.randrange(1, 4), queue=rng.choice(("left", "right")))
 
@@ -105,19 +120,20 @@ def queue_objects() -> list[meta.Object]:
     return [decoding.decode(each, models[each["kind"]]) for each in queue_documents()]
 
 
-def calm_world(seed: int) -> tuple[list[meta.Object], list[Arrival], list[str]]:
+def calm_world(seed: int) -> tuple[list[meta.Object], list[Event], list[str]]:
     """Return a world whose moments are far enough apart, with its simulated history."""
     rng = random.Random(seed)
     for _ in range(500):
-        objects, arrivals = world(rng)
-        lines = simulate(objects, arrivals)
-        moments = sorted({float(line.split()[0]) for line in lines} | {arrival.time for arrival in arrivals})
+        objects, events = world(rng)
+        lines = simulate(objects, events)
+        returns = {each.until for each in events if isinstance(each, NodeOutage) and each.until is not None}
+        moments = sorted({float(line.split()[0]) for line in lines} | {each.time for each in events} | returns)
         if all(later - earlier > CALM for earlier, later in itertools.pairwise(moments)):
-            return objects, arrivals, lines
+            return objects, events, lines
     raise AssertionError("no world is calm")
 
 
-def simulate(objects: list[meta.Object], arrivals: list[Arrival]) -> list[str]:
+def simulate(objects: list[meta.Object], events: list[Event]) -> list[str]:
     lines = []
 
     def note(what: str, time: float, job: JobRun, where: str) -> None:
@@ -125,17 +141,20 @@ def simulate(objects: list[meta.Object], arrivals: list[Arrival]) -> list[str]:
 
     quota = Quota(queue_objects(), epoch=manualclock.START)
     cluster = Simulation(ClusterState.of(objects), settings=Settings(gates=GATES))
-    Timeline(cluster, quota=quota, observer=note).run(arrivals)
+    Timeline(cluster, quota=quota, observer=note).run(events)
     return lines
 
 
 class Doing:
     """The same jobs on a control plane."""
 
-    def __init__(self, plane: controlplane.ControlPlane, arrivals: list[Arrival]) -> None:
+    def __init__(self, plane: controlplane.ControlPlane, objects: list[meta.Object], events: list[Event]) -> None:
         self._plane = plane
-        self._arrivals = {each.name: each for each in arrivals}
-        self._coming = list(arrivals)
+        self._machine = [each for each in objects if str(each.metadata.name) in (SHAKY, f"{SHAKY}-gpus")]
+        self._arrivals = {each.name: each for each in events if isinstance(each, Arrival)}
+        self._coming = list(events)
+        self._return = float("inf")
+        """Time at which the failed node comes back."""
         self._running: dict[str, tuple[str, str, float]] = {}
         """Job, node and end of each running pod, by the name of the pod."""
         self._order: dict[str, int] = {}
@@ -146,15 +165,35 @@ class Doing:
 
     async def run(self) -> list[str]:
         while times := [each.time for each in self._coming[:1]] + [end for _, _, end in self._running.values()]:
-            moment = min(times)
+            moment = min(*times, self._return)
             await self._plane.clock.advance(moment - (self._plane.clock.monotonic() - self._start))
             while due := [name for name, (_, _, end) in self._running.items() if end <= moment]:
                 await self._end(due[0], moment)
                 await self._rest(moment)
+            if moment == self._return:
+                self._return = float("inf")
+                await self._plane.create(*self._machine)
             while self._coming and self._coming[0].time == moment:
-                await self._arrive(self._coming.pop(0))
+                event = self._coming.pop(0)
+                if isinstance(event, NodeOutage):
+                    await self._fail(event)
+                elif isinstance(event, Arrival):
+                    await self._arrive(event)
             await self._rest(moment)
         return self.lines
+
+    async def _fail(self, outage: NodeOutage) -> None:
+        """Remove the node, and then its pods one after the other, each of which is created again."""
+        self._return = outage.until or float("inf")
+        for each in self._machine:
+            await self._plane.delete(type(each), str(each.metadata.name))
+        lost = [name for name, (_, node, _) in self._running.items() if node == SHAKY]
+        for name in lost:
+            job, node, _ = self._running.pop(name)
+            self.lines.append(f"{outage.time:g} evict {job} on {node}")
+            await self._plane.delete(pod.Pod, name)
+            await self._look(outage.time)
+            await self._create(self._arrivals[job], int(name.split("-")[1]))
 
     async def _arrive(self, arrival: Arrival) -> None:
         if not arrival.shape.queue:
@@ -243,7 +282,7 @@ def by_moment(lines: list[str]) -> list[tuple[float, list[str]]]:
     return [(time, sorted(entries)) for time, entries in sorted(moments.items())]
 
 
-async def do(objects: list[meta.Object], arrivals: list[Arrival], seed: int) -> list[str]:
+async def do(objects: list[meta.Object], events: list[Event], seed: int) -> list[str]:
     configured, view = ActiveConfiguration(), PendingView()
     make = functools.partial(queues.Queues, configured=configured, view=view)
     additions = queueing.additions(configured, view)
@@ -264,7 +303,7 @@ async def do(objects: list[meta.Object], arrivals: list[Arrival], seed: int) -> 
         for document in queue_documents():
             await plane.apply(manifest.write_json([document]))
         await plane.create(*objects)
-        return await Doing(plane, arrivals).run()
+        return await Doing(plane, objects, events).run()
 
 
 class FirstChoice(random.Random):
@@ -286,9 +325,9 @@ def _keep_choice(part: object, name: str, value: object) -> None:
         object.__setattr__(part, name, value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 async def test_simulating_equals_doing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choose_first(monkeypatch)
-    objects, arrivals, simulated = calm_world(seed)
-    done = await do(objects, arrivals, seed)
+    objects, events, simulated = calm_world(seed)
+    done = await do(objects, events, seed)
     assert by_moment(done) == by_moment(simulated)

@@ -87,23 +87,26 @@ class _Duplicated(dict[str, Any]):
     key: str
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) == len(pairs):
-        return content
-    duplicated = _Duplicated(content)
-    keys: set[str] = set()
-    duplicated.key = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
-    return duplicated
-
-
 def _read_json(text: str) -> list[Document] | None:
     """Return the documents of a JSON text, or None for YAML, whose parser is slower and explains more."""
+    has_duplicates = False
+
+    def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_duplicates
+        content = dict(pairs)
+        if len(content) == len(pairs):
+            return content
+        has_duplicates = True
+        duplicated = _Duplicated(content)
+        keys: set[str] = set()
+        duplicated.key = next(key for key, _ in pairs if key in keys or keys.add(key))  # type: ignore[func-returns-value]
+        return duplicated
+
     try:
-        content = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse_constant)
+        content = json.loads(text, object_pairs_hook=from_pairs, parse_constant=_refuse_constant)
     except (json.JSONDecodeError, RecursionError):
         return None
-    for path, value in _walk(content):
+    for path, value in _walk(content) if has_duplicates else ():
         if isinstance(value, _Duplicated):
             where = f"{path}.{value.key}" if path else value.key
             raise errors.DecodeError(f"document 1: duplicate key {where}")

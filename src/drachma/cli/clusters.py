@@ -29,14 +29,18 @@ def read(
     more: list[str] | None = None,
     enabled: gates.Gates = gates.ALL,
     expects_pods: bool = False,
+    with_queues: bool = False,
 ) -> clusterfiles.ClusterFiles:
     """Return the cluster in files, or without files the cluster of an API server.
 
     Objects in the files ``more`` are added to it. With ``expects_pods``, future pods count as well, such as those of
-    suspended Jobs. If something cannot be read, print a line for every problem and exit with code 2.
+    suspended Jobs; ``with_queues``, objects of queueing in the files. If something cannot be read, print a line for
+    every problem and exit with code 2.
     """
     require_one_source(files, kubeconfig)
-    cluster = clusterfiles.read([*(files or ()), *(more or ())], enabled=enabled, expects_pods=expects_pods)
+    cluster = clusterfiles.read(
+        [*(files or ()), *(more or ())], enabled=enabled, expects_pods=expects_pods, with_queues=with_queues
+    )
     exit_on_problems(cluster.problems)
     if files:
         return cluster

@@ -21,8 +21,8 @@ def run(
             "--workload",
             "-w",
             help="File with jobs over time: a SimulatedWorkload, Jobs with the annotation drachma.dev/duration, a "
-            "trace of openb or DLRM (.csv), a trace of SimKube (.sktrace), or a generator configuration of Kueue; "
-            "may be repeated.",
+            "trace of openb or DLRM (.csv), a trace of SimKube (.sktrace), a generator configuration of Kueue, or a "
+            "recording of --record, which brings its cluster along; may be repeated.",
         ),
     ],
     file: options.Filenames = None,
@@ -100,9 +100,16 @@ def run(
             delay=durations.parse(scale_up_delay, title="--scale-up-delay"),
             unneeded=durations.parse(unneeded, title="--unneeded"),
         )
-    documents = workloadfiles.WorkloadFiles(workload).documents
+    workloads = workloadfiles.WorkloadFiles(workload)
     state, queueing = _read_cluster(
-        file, kubeconfig, context=context, profile=profile, nodes=nodes, more=documents, enabled=enabled
+        file,
+        kubeconfig,
+        context=context,
+        profile=profile,
+        nodes=nodes,
+        more=workloads.documents,
+        enabled=enabled,
+        is_complete=workloads.has_nodes,
     )
     plans = [
         simulationrun.SimulationPlan(
@@ -132,7 +139,10 @@ def run(
         lines = itertools.chain(reports.lines(results[0]), reports.explanation_lines(results[0]))
         clusters.write(reports.to_document(results[0]), lines, output)
     else:
-        document = {"reports": [reports.to_document(each) for each in results]}
+        document = {
+            "reports": [reports.to_document(each) for each in results],
+            "policies": [reports.to_document(each) for each in reports.summarise(results)],
+        }
         explained = (line for each in results for line in reports.explanation_lines(each))
         clusters.write(document, itertools.chain(reports.comparison_lines(results), explained), output)
 
@@ -156,11 +166,15 @@ def _read_cluster(
     nodes: int,
     more: list[str],
     enabled: gates.Gates,
+    is_complete: bool,
 ) -> tuple[ClusterState, tuple[meta.Object, ...]]:
-    """Return the objects that scheduling and those that queueing depends on."""
+    """Return the objects that scheduling and those that queueing depends on.
+
+    If the workloads are complete, because they bring nodes along, there is no need for another cluster.
+    """
     from drachma.api import codec
     from drachma.cli import clusters
-    from drachma.offline import clusterfiles, machineprofiles, openbtraces, queueingfiles
+    from drachma.offline import clusterfiles, machineprofiles, openbtraces
 
     tables = [pathlib.Path(each) for each in files or () if each.endswith(".csv")]
     manifests = [each for each in files or () if not each.endswith(".csv")]
@@ -169,11 +183,9 @@ def _read_cluster(
         hardware = machineprofiles.build(profile, nodes)
         machines = [each.node for each in hardware.machines]
         cluster += [codec.decode(each) for each in (*machines, *hardware.all_slices, *hardware.classes)]
-    if files or profile:
-        content = clusterfiles.read([*manifests, *more], enabled=enabled)
+    if files or profile or (is_complete and not kubeconfig):
+        content = clusterfiles.read([*manifests, *more], enabled=enabled, with_queues=True)
         clusters.exit_on_problems(content.problems)
-        queueing = queueingfiles.read([*manifests, *more])
-        clusters.exit_on_problems(queueing.problems)
-        return content.state.plus(cluster), queueing.objects
+        return content.state.plus(cluster), content.queueing
     live = clusters.read(None, kubeconfig, context=context, more=more, enabled=enabled)
     return live.state, tuple(clusters.read_queueing_if_served(None, kubeconfig, context=context))

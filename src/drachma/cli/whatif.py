@@ -36,22 +36,20 @@ def whatif(
     from drachma import errors
     from drachma.api import gates as features
     from drachma.cli import clusters
-    from drachma.offline import clusterfiles, queueingfiles
+    from drachma.offline import clusterfiles
     from drachma.simulate.timeline import whatif as questions
 
     if not file and not remove_node:
         raise errors.InvalidValueError("whatif: expected -f FILE or --remove-node NAME")
     enabled = features.Gates.parse(feature_gates)
-    content = clusterfiles.read(file or [], enabled=enabled, expects_pods=True)
+    content = clusterfiles.read(file or [], enabled=enabled, expects_pods=True, with_queues=True)
     clusters.exit_on_problems(content.problems)
-    queueing = queueingfiles.read(file or [])
-    clusters.exit_on_problems(queueing.problems)
     current = whencommand.read_cluster(cluster, kubeconfig, context=context, enabled=enabled)
     names = {str(each.metadata.name) for each in current.state.objects}
     for name in remove_node or ():
         if name not in names:
             raise errors.InvalidValueError(f"--remove-node {name!r}: there is no such node")
-    applied = (*content.state.objects, *queueing.objects)
+    applied = (*content.state.objects, *content.queueing)
     difference = questions.compare(current, applied, removed_nodes=tuple(remove_node or ()))
     clusters.write(_document(difference), _lines(difference), output)
 

@@ -39,6 +39,7 @@ def when(
         pathlib.Path | None,
         typer.Option(help="File with running times of earlier jobs, one a line, such as 1h30m; instead of --assume."),
     ] = None,
+    only_now: Annotated[bool, typer.Option("--now", help="Only answer whether it would start now.")] = False,
     samples: Annotated[int, typer.Option(min=1, max=1000, help="Number of simulated futures.")] = 20,
     within: Annotated[str, typer.Option(help="How far to look ahead.")] = "30d",
     seed: Annotated[int, typer.Option(help="Seed of the simulated futures.")] = 0,
@@ -51,7 +52,7 @@ def when(
     their annotation drachma.dev/duration, or after a time drawn from --history or with the mean --assume. The range has
     80 % of the futures.
 
-    Exit code 1: it does not start in most futures. 2: an input cannot be read.
+    Exit code 1: it does not start in most futures, or with --now it does not start now. 2: an input cannot be read.
     """
     from drachma import errors
     from drachma.api import gates as features
@@ -65,7 +66,7 @@ def when(
     if assume and history:
         raise errors.InvalidValueError("--history: goes without --assume")
     assumption = future.Assumption(
-        durations.parse(assume, title="--assume") if assume else None, _read_history(history) if history else ()
+        durations.parse(assume, title="--assume") if assume else None, read_history(history) if history else ()
     )
     horizon = durations.parse(within, title="--within")
     enabled = features.Gates.parse(feature_gates)
@@ -73,10 +74,16 @@ def when(
     arrival = _new_job(file) if file else None
     key = f"{arrival.shape.namespace}/{arrival.name}" if arrival is not None else _find(current, namespace, name)
     forecast = future.forecast(
-        current, arrival, key, assumption=assumption, samples=samples, horizon=horizon, seed=seed
+        current,
+        arrival,
+        key,
+        assumption=assumption,
+        samples=0 if only_now else samples,
+        horizon=horizon,
+        seed=seed,
     )
     clusters.write(_document(key, forecast), _lines(key, forecast, within), output)
-    if forecast.percentile(50) is None:
+    if not forecast.node and forecast.percentile(50) is None:
         raise typer.Exit(1)
 
 
@@ -90,12 +97,12 @@ def read_cluster(
     from drachma.scheduler.settings import Settings
     from drachma.simulate.timeline import future
 
-    state = clusters.read(files, kubeconfig, context=context, enabled=enabled).state
-    queueing = clusters.read_queueing_if_served(files, kubeconfig, context=context)
-    return future.ClusterNow(state, tuple(queueing), datetime.now(UTC), Settings(gates=enabled))
+    content = clusters.read(files, kubeconfig, context=context, enabled=enabled, with_queues=bool(files))
+    queueing = content.queueing if files else clusters.read_queueing_if_served(None, kubeconfig, context=context)
+    return future.ClusterNow(content.state, tuple(queueing), datetime.now(UTC), Settings(gates=enabled))
 
 
-def _read_history(path: pathlib.Path) -> tuple[float, ...]:
+def read_history(path: pathlib.Path) -> tuple[float, ...]:
     """Return the running times of a file, in their order. Raises InvalidValueError."""
     from drachma import errors
     from drachma.simulate.timeline import durations
@@ -163,10 +170,13 @@ def _lines(key: str, forecast: Forecast, within: str) -> Iterator[str]:
             yield f"with {', '.join(forecast.devices)}"
         return
     yield f"{key} would not start now: {forecast.reason or 'it waits for quota'}"
+    if not forecast.samples:
+        return
     median = forecast.percentile(50)
     if median is None:
         yield f"it starts in {len(forecast.starts)} of {forecast.samples} simulated futures within {within}"
-        yield "running pods need the annotation drachma.dev/duration, or --assume" if not forecast.starts else ""
+        if not forecast.starts:
+            yield "running pods need the annotation drachma.dev/duration, --assume or --history"
         return
     low, high = forecast.percentile(10), forecast.percentile(90)
     upper = durations.show(high) if high is not None else f"more than {within}"

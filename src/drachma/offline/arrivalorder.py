@@ -6,27 +6,33 @@ import pathlib
 from collections.abc import Iterator
 from typing import Final
 
-from drachma import errors
+from drachma.simulate import csvrows
 from drachma.simulate.timeline.events import Arrival
 
 SORTED_BYTES: Final = 64 * 1024 * 1024
 """Size of a file up to which its arrivals are sorted in memory."""
 
 
-def sort_arrivals(path: pathlib.Path, arrivals: Iterator[Arrival]) -> Iterator[Arrival]:
-    """Return the arrivals in the order of their times. Raises InvalidValueError if a large file is not sorted."""
+def sort_arrivals(
+    path: pathlib.Path, arrivals: Iterator[tuple[csvrows.Row, Arrival]], *, field: str
+) -> Iterator[Arrival]:
+    """Return the arrivals of rows in the order of their times, which a field of the rows has.
+
+    Raises InvalidValueError if a large file is not sorted.
+    """
     if path.stat().st_size <= SORTED_BYTES:
-        return iter(sorted(arrivals, key=lambda arrival: arrival.time))
-    return _check(path, arrivals)
+        return iter(sorted((arrival for _, arrival in arrivals), key=lambda arrival: arrival.time))
+    return _check(arrivals, field)
 
 
-def _check(path: pathlib.Path, arrivals: Iterator[Arrival]) -> Iterator[Arrival]:
+def _check(arrivals: Iterator[tuple[csvrows.Row, Arrival]], field: str) -> Iterator[Arrival]:
     latest = 0.0
-    for arrival in arrivals:
+    for row, arrival in arrivals:
         if arrival.time < latest:
-            raise errors.InvalidValueError(
-                f"{path}: {arrival.name} arrives at {arrival.time:g}, before the line above it at {latest:g}; "
-                f"sort files above {SORTED_BYTES // 1024 // 1024} MiB by time"
+            row.refuse(
+                field,
+                f"is before {latest:g}, the time of the line above; sort files above "
+                f"{SORTED_BYTES // 1024 // 1024} MiB by time",
             )
         latest = arrival.time
         yield arrival

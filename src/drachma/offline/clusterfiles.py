@@ -9,8 +9,9 @@ their place.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import structs
 
@@ -22,6 +23,9 @@ from drachma.server import status
 from drachma.server.kinds.core import podcompletion
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
+
+if TYPE_CHECKING:
+    from drachma.offline import queueingfiles
 
 _PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 _QUOTA: Final = ("v1", "ResourceQuota")
@@ -38,6 +42,8 @@ class ClusterFiles(NamedTuple):
     """Workloads whose pods do not come because they get no quota, with the reasons."""
     quotas: tuple[resourcequota.ResourceQuota, ...] = ()
     """Quotas of namespaces."""
+    queueing: tuple[meta.Object, ...] = ()
+    """Objects that admission depends on, if they were asked for."""
 
 
 class QueueHolds(NamedTuple):
@@ -66,13 +72,23 @@ def find_holds(objects: Sequence[meta.Object], now: dt.datetime) -> QueueHolds:
     return QueueHolds(state.admit_all(), state.local_queues)
 
 
-def read(paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False) -> ClusterFiles:
-    """Return the cluster in files and folders; with ``expects_pods``, including pods that do not exist yet."""
+def read(
+    paths: list[str], *, enabled: gates.Gates = gates.ALL, expects_pods: bool = False, with_queues: bool = False
+) -> ClusterFiles:
+    """Return the cluster in files and folders.
+
+    With ``expects_pods``, pods that do not exist yet are included; ``with_queues``, objects of queueing as well.
+    """
     reader = _Reader(enabled)
     reader.files.read(paths, reader.take)
     if expects_pods:
         reader.expect_pods(reader.find_holds())
-    return reader.finish()
+    cluster = reader.finish()
+    if not with_queues or not reader.has_queueing:
+        return cluster
+    queueing = reader.read_queueing()
+    problems = tuple(dict.fromkeys((*cluster.problems, *queueing.problems)))
+    return cluster._replace(queueing=queueing.objects, problems=problems)
 
 
 def expect(
@@ -113,11 +129,20 @@ class _Reader:
         """Return the workloads that queues in the files hold back, or None if the files have no queues."""
         if not any(_is_queue(source.content) for source in self._sources):
             return None
-        from drachma.offline import queueingfiles
-
-        queueing = queueingfiles.decode(self._sources)
+        queueing = self.read_queueing()
         self.files.problems.extend(queueing.problems)
         return None if queueing.problems else find_holds(queueing.objects, self.files.now)
+
+    @property
+    def has_queueing(self) -> bool:
+        """True if there is an object of Kueue's kinds. Others matter to admission only next to such objects."""
+        return any(_is_kueue(source.content) for source in self._sources)
+
+    def read_queueing(self) -> queueingfiles.QueueingFiles:
+        """Return the objects that admission depends on."""
+        from drachma.offline import queueingfiles
+
+        return queueingfiles.decode(self._sources)
 
     def take(self, source: manifestfiles.Source) -> None:
         document = source.content
@@ -227,17 +252,18 @@ class _Reader:
 
 
 def _is_queue(document: Any) -> bool:
-    return (
-        isinstance(document, Mapping)
-        and document.get("kind") in ("ClusterQueue", "LocalQueue")
-        and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
-    )
+    return _is_kueue(document) and document.get("kind") in ("ClusterQueue", "LocalQueue")
+
+
+def _is_kueue(document: Any) -> bool:
+    return isinstance(document, Mapping) and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
 
 
 def _is_relevant(api_version: str, kind: str) -> bool:
     group = api_version.partition("/")[0] if "/" in api_version else ""
-    return any((each.group, each.name) == (group, kind) for each in _kinds())
+    return (group, kind) in _relevant_kinds()
 
 
-def _kinds() -> Iterator[scheme.Kind]:
-    return map(scheme.of, KINDS)
+@functools.cache
+def _relevant_kinds() -> frozenset[tuple[str, str]]:
+    return frozenset((each.group, each.name) for each in map(scheme.of, KINDS))

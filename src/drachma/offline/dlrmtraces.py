@@ -44,9 +44,9 @@ class DlrmInstances:
 
     def arrivals(self) -> Iterator[Arrival]:
         """Return the instances in the order of their creation. Raises InvalidValueError."""
-        return arrivalorder.sort_arrivals(self._path, self._read())
+        return arrivalorder.sort_arrivals(self._path, self._read(), field="creation_time")
 
-    def _read(self) -> Iterator[Arrival]:
+    def _read(self) -> Iterator[tuple[csvrows.Row, Arrival]]:
         for row in csvrows.read(self._path, COLUMNS):
             created = row.amount("creation_time") if row.text("creation_time") else 0.0
             duration = None
@@ -56,7 +56,7 @@ class DlrmInstances:
                     row.refuse("deletion_time", f"must not be before creation_time {row.text('creation_time')}")
             if row.text("role") not in _ROLES:
                 row.refuse("role", f"must be {' or '.join(_ROLES)}")
-            yield Arrival(created, row.text("instance_sn").replace("_", "-"), self._shape(row), duration)
+            yield row, Arrival(created, row.text("instance_sn").replace("_", "-"), self._shape(row), duration)
 
     def _shape(self, row: csvrows.Row) -> JobShape:
         request = _request(row)

@@ -89,9 +89,9 @@ class OpenbTasks:
 
     def arrivals(self) -> Iterator[Arrival]:
         """Return the tasks in the order of their creation. Raises InvalidValueError."""
-        return arrivalorder.sort_arrivals(self._path, self._read())
+        return arrivalorder.sort_arrivals(self._path, self._read(), field="creation_time")
 
-    def _read(self) -> Iterator[Arrival]:
+    def _read(self) -> Iterator[tuple[csvrows.Row, Arrival]]:
         for row in csvrows.read(self._path, TASK_COLUMNS):
             created = row.amount("creation_time")
             duration = None
@@ -99,7 +99,7 @@ class OpenbTasks:
                 duration = row.amount("deletion_time") - created
                 if duration < 0:
                     row.refuse("deletion_time", f"must not be before creation_time {row.text('creation_time')}")
-            yield Arrival(created, row.text("name"), self._shape(row), duration)
+            yield row, Arrival(created, row.text("name"), self._shape(row), duration)
 
     def _shape(self, row: csvrows.Row) -> JobShape:
         request = _gpu_request(row)

@@ -1,4 +1,4 @@
-"""Workloads over time from files: SimulatedWorkloads, Jobs with durations, Kueue's generator, and traces as CSV.
+"""Workloads over time from files: SimulatedWorkloads, Jobs with durations, Kueue's generator, traces and recordings.
 
 A Job counts if it has the annotation ``drachma.dev/duration``; ``drachma.dev/arrival`` is its time of arrival. Objects
 of other kinds belong to the cluster and are read by :mod:`drachma.offline.clusterfiles`.
@@ -15,8 +15,16 @@ from typing import Any, Final
 from msgspec import structs
 
 from drachma import errors
-from drachma.api import codec, defaults, meta, pod
-from drachma.offline import dlrmtraces, kueuegenerator, manifestfiles, openbtraces, podtemplates, simkubetraces
+from drachma.api import codec, defaults, meta, node, pod, shape
+from drachma.offline import (
+    dlrmtraces,
+    kueuegenerator,
+    manifestfiles,
+    openbtraces,
+    podtemplates,
+    recordedworkloads,
+    simkubetraces,
+)
 from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.simulate import csvrows
 from drachma.simulate.timeline import checkpoint, durations, generation, workloadspec
@@ -33,7 +41,7 @@ class WorkloadFiles:
     def __init__(self, paths: Sequence[str]) -> None:
         """Read the files. Raises InvalidValueError or DecodeError, with the place in the file."""
         self._traces: Final[list[openbtraces.OpenbTasks | dlrmtraces.DlrmInstances]] = []
-        self._simkube_traces: Final[list[simkubetraces.SimkubeTrace]] = []
+        self._histories: Final[list[simkubetraces.SimkubeTrace | recordedworkloads.RecordedWorkload]] = []
         self._generators: Final[list[kueuegenerator.KueueGenerator]] = []
         self._specs: Final[list[tuple[str, workloadspec.WorkloadSpec]]] = []
         self.documents: Final[list[str]] = []
@@ -44,7 +52,10 @@ class WorkloadFiles:
                 self._traces.append(_trace(pathlib.Path(path)))
                 continue
             if path.endswith(simkubetraces.SUFFIX):
-                self._simkube_traces.append(simkubetraces.SimkubeTrace(pathlib.Path(path)))
+                self._histories.append(simkubetraces.SimkubeTrace(pathlib.Path(path)))
+                continue
+            if recordedworkloads.is_recording(pathlib.Path(path)):
+                self._histories.append(recordedworkloads.RecordedWorkload(pathlib.Path(path)))
                 continue
             documents = manifestfiles.read_all([path])
             sources += documents
@@ -53,14 +64,17 @@ class WorkloadFiles:
             if not self._generators:
                 self.documents.append(path)
         self._jobs: Final = [each for each in JobReader(sources).jobs() if each.duration is not None]
-        if not (self._traces or self._simkube_traces or self._generators or self._specs or self._jobs):
+        if not (self._traces or self._histories or self._generators or self._specs or self._jobs):
             raise errors.InvalidValueError(
                 f"{', '.join(paths)}: no workload: expected a SimulatedWorkload, Jobs with the annotation {DURATION}, "
-                f"a generator configuration of Kueue, a trace as CSV, or a trace of SimKube (*{simkubetraces.SUFFIX})"
+                f"a generator configuration of Kueue, a trace as CSV, a trace of SimKube (*{simkubetraces.SUFFIX}), or "
+                "a recording of decisions (--record)"
             )
 
     def _take(self, source: manifestfiles.Source) -> None:
         document = source.content
+        if not isinstance(document, Mapping):
+            raise errors.InvalidValueError(f"{source.place}: expected an object, found {shape.describe(document)}")
         try:
             if workloadspec.is_workload(document):
                 self._specs.append((source.place, workloadspec.decode(document)))
@@ -71,7 +85,12 @@ class WorkloadFiles:
 
     def objects(self) -> list[meta.Object]:
         """Return objects of the cluster that workloads bring along, such as claim templates of traces."""
-        return [each for trace in (*self._traces, *self._simkube_traces) for each in trace.objects()]
+        return [each for trace in (*self._traces, *self._histories) for each in trace.objects()]
+
+    @property
+    def has_nodes(self) -> bool:
+        """True if the workloads bring nodes along, as recordings do."""
+        return any(isinstance(each, node.Node) for each in self.objects()) if self._histories else False
 
     def queueing_objects(self) -> list[meta.Object]:
         """Return the queues of generator configurations."""
@@ -80,7 +99,7 @@ class WorkloadFiles:
     def events(self, *, seed: int, nodes: Sequence[str], devices: Sequence[generation.Device] = ()) -> Iterator[Event]:
         """Return all events in the order of their times. ``nodes`` and ``devices`` may fail."""
         streams: list[Iterable[Event]] = [trace.arrivals() for trace in self._traces]
-        streams += [trace.arrivals() for trace in self._simkube_traces]
+        streams += [history.arrivals() for history in self._histories]
         streams += [generator.arrivals() for generator in self._generators]
         for place, spec in self._specs:
             try:
@@ -137,14 +156,14 @@ class JobReader:
             duration = rounds * durations.parse(annotations[DURATION], title=f"{title}: annotation {DURATION}")
         arrival = durations.parse(annotations.get(ARRIVAL, 0.0), title=f"{title}: annotation {ARRIVAL}")
         labels = _mapping(_mapping(document, "metadata"), "labels")
-        shape = JobShape(
+        job_shape = JobShape(
             spec=self._resolve_priority(podtemplates.read_spec(template), title),
             count=count,
             labels={str(key): str(value) for key, value in _mapping(_mapping(template, "metadata"), "labels").items()},
             namespace=str(_mapping(document, "metadata").get("namespace") or "default"),
             queue=str(labels.get(QUEUE_LABEL, "")),
         )
-        return Arrival(arrival, str(_mapping(document, "metadata").get("name")), shape, duration)
+        return Arrival(arrival, str(_mapping(document, "metadata").get("name")), job_shape, duration)
 
     def _resolve_priority(self, spec: pod.PodSpec, title: str) -> pod.PodSpec:
         if spec.priority is not None:

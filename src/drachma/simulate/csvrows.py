@@ -58,10 +58,32 @@ def read(path: pathlib.Path, required: tuple[str, ...]) -> Iterator[Row]:
             missing_fields = [field for field in required if field not in (reader.fieldnames or ())]
             if missing_fields:
                 raise errors.InvalidValueError(f"{path}: has no column {', '.join(missing_fields)}")
-            for fields in reader:
-                yield Row(path, reader.line_num, fields)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            try:
+                for fields in reader:
+                    if None in fields:
+                        width = len(reader.fieldnames or ())
+                        raise errors.InvalidValueError(
+                            f"{path}, line {reader.line_num}: has {width + len(fields[None])} fields: "
+                            f"must have {width}, as the header"
+                        )
+                    yield Row(path, reader.line_num, fields)
+            except csv.Error as error:
+                raise errors.InvalidValueError(f"{path}, line {reader.line_num + 1}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise errors.InvalidValueError(f"{path}, line {_broken_line(path)}: is not UTF-8: {error.reason}") from None
+    except (OSError, csv.Error) as error:
         raise errors.InvalidValueError(f"{path}: {error}") from None
+
+
+def _broken_line(path: pathlib.Path) -> int:
+    """Return the number of the first line that is not UTF-8. Text is decoded in blocks, so a reader does not know."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def header(path: pathlib.Path) -> frozenset[str]:
@@ -69,5 +91,7 @@ def header(path: pathlib.Path) -> frozenset[str]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             return frozenset(next(csv.reader(file), ()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
+        raise errors.InvalidValueError(f"{path}, line {_broken_line(path)}: is not UTF-8: {error.reason}") from None
+    except (OSError, csv.Error) as error:
         raise errors.InvalidValueError(f"{path}: {error}") from None

@@ -2,13 +2,14 @@
 
 import pathlib
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drachma import errors
-from drachma.offline import openbtraces, workloadfiles
+from drachma.offline import arrivalorder, openbtraces, workloadfiles
 from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, NodeOutage
 
 SIMULATED = """
@@ -185,3 +186,48 @@ def test_damaged_traces_are_read_or_refused(tmp_path_factory: pytest.TempPathFac
     except errors.InvalidValueError as error:
         message = str(error)
     assert "t.csv" in message
+
+
+def write_tasks(path: pathlib.Path, count: int) -> None:
+    with path.open("w") as file:
+        file.write(OPENB)
+        for number in range(count):
+            file.write(f"task-{number},{1000 * (number % 7)},100,1,{number % 5 * 100 + 100},,{number},{number + 60}\n")
+
+
+def test_large_traces_are_streamed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten times as many lines need no more memory."""
+    monkeypatch.setattr(arrivalorder, "SORTED_BYTES", 1000)
+    peaks = []
+    for count in (2_000, 20_000):
+        path = tmp_path / f"{count}.csv"
+        write_tasks(path, count)
+        tracemalloc.start()
+        files = workloadfiles.WorkloadFiles([str(path)])
+        files.objects()
+        assert sum(1 for _ in files.events(seed=0, nodes=[])) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
+
+
+def test_times_backwards_in_large_traces_are_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivalorder, "SORTED_BYTES", 10)
+    with pytest.raises(errors.InvalidValueError, match=r"t\.csv, line 3: creation_time '20': is before 50"):
+        events(tmp_path, OPENB + "b,4000,100,1,470,,50,70\na,1000,10,0,0,,20,\n", "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "want"),
+    [
+        pytest.param(b"a,1,2,1,470,,5,6\nb,1,2,1,470,,5,6,7,8\n", "line 3: has 10 fields: must have 8", id="fields"),
+        pytest.param(b"a,1,2,1,470,,5,6\nb\xff,1,2,1,470,,5,6\n", "line 3: is not UTF-8: invalid start", id="encoding"),
+        pytest.param(b"a,1,2,1,470,,5,6\nb," + b"1" * 200_000, "line 3: field larger than", id="field-size"),
+    ],
+)
+def test_broken_lines_are_named(tmp_path: pathlib.Path, content: bytes, want: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(OPENB.encode() + content)
+    with pytest.raises(errors.InvalidValueError, match=r"t\.csv") as caught:
+        list(openbtraces.OpenbTasks(path).arrivals())
+    assert want in str(caught.value)

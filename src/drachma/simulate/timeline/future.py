@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -101,6 +101,19 @@ class _Durations:
         return 1 - bisect.bisect_right(self._history, elapsed) / len(self._history)
 
 
+class _Resident(NamedTuple):
+    """Pod that runs now."""
+
+    pod: pod.Pod
+    shape: JobShape
+    elapsed: float
+    """Seconds that it has run."""
+    stated: float | None
+    """Seconds that it still runs, if its user has stated a duration."""
+    workload: str
+    """Namespace and name of the workload that it belongs to; empty for none."""
+
+
 class Prospect:
     """Cluster now, from which futures are made. Making one is cheap."""
 
@@ -118,31 +131,36 @@ class Prospect:
         queued = {id(each) for each in self._queued}
         self._queueing: Final = [each for each in cluster.queueing if id(each) not in queued]
         self._shapes: Final[dict[object, JobShape]] = {}
+        self._residents: Final = [self._resident(each) for each in self._running]
 
     def future(self, assumption: Assumption, rng: random.Random, *, observer: Observer | None = None) -> Future:
         """Return one future."""
         queues = quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
         timeline = Timeline(self._simulation.fork(), quota=queues, observer=observer)
         drawn = _Durations(assumption, rng)
-
-        def length(annotations: Mapping[str, str], elapsed: float = 0.0) -> float | None:
-            stated = annotations.get(DURATION)
-            if stated is not None:
-                return max(durations.parse(stated, title=f"annotation {DURATION}") - elapsed, 0.0)
-            return drawn.draw(elapsed)
-
-        for each in self._running:
-            rest = length(each.metadata.annotations, self._elapsed(each))
-            timeline.adopt(each, rest, shape=self._pod_shape(each), workload=_workload_of(each))
-        arrivals = [
-            Arrival(0.0, str(each.metadata.name), self._pod_shape(each), length(each.metadata.annotations))
-            for each in self._pending
+        for each in self._residents:
+            rest = drawn.draw(each.elapsed) if each.stated is None else each.stated
+            timeline.adopt(each.pod, rest, shape=each.shape, workload=each.workload)
+        waiting: list[tuple[pod.Pod | workload.Workload, JobShape]] = [
+            *((each, self._pod_shape(each)) for each in self._pending),
+            *((each, _workload_shape(each)) for each in self._queued),
         ]
-        arrivals += [
-            Arrival(0.0, str(each.metadata.name), _workload_shape(each), length(each.metadata.annotations))
-            for each in self._queued
-        ]
+        arrivals = []
+        for waiting_object, shape in waiting:
+            stated = _stated_duration(waiting_object)
+            duration = drawn.draw() if stated is None else stated
+            arrivals.append(Arrival(0.0, str(waiting_object.metadata.name), shape, duration))
         return Future(timeline, tuple(arrivals), self._expected(drawn, rng))
+
+    def _resident(self, running_pod: pod.Pod) -> _Resident:
+        elapsed, stated = self._elapsed(running_pod), _stated_duration(running_pod)
+        return _Resident(
+            running_pod,
+            self._pod_shape(running_pod),
+            elapsed,
+            None if stated is None else max(stated - elapsed, 0.0),
+            _workload_of(running_pod),
+        )
 
     def _elapsed(self, running_pod: pod.Pod) -> float:
         begin = running_pod.status.start_time
@@ -207,7 +225,7 @@ class Forecast(NamedTuple):
 
     def percentile(self, percent: int) -> float | None:
         """Return the time by which it has started in this percentage of all samples; None if it has not."""
-        index = -(-percent * self.samples // 100) - 1
+        index = max(-(-percent * self.samples // 100) - 1, 0)
         return self.starts[index] if index < len(self.starts) else None
 
 
@@ -221,11 +239,16 @@ def forecast(
     horizon: float,
     seed: int,
 ) -> Forecast:
-    """Return when a job starts: a new one, or one that waits in the cluster (by ``namespace/name``)."""
+    """Return when a job starts: a new one, or one that waits in the cluster (by ``namespace/name``).
+
+    Without ``samples``, the answer is only whether it starts now.
+    """
     prospect = Prospect(cluster, seed=seed)
     starts = []
     reason = ""
-    for number in range(samples):
+    # If no running time is drawn, all futures are the same.
+    runs = samples if assumption != Assumption() else min(samples, 1)
+    for number in range(max(runs, 1)):
         future = prospect.future(assumption, random.Random(f"{seed}/{number}"))
         timeline = future.timeline
         timeline.run([*future.waiting, *([job] if job is not None else ())], until=0.0)
@@ -236,10 +259,12 @@ def forecast(
             return Forecast(node, (0.0,) * samples, samples, "", _devices_of(run, timeline))
         if number == 0 and run is not None:
             reason = run.reason
+        if not samples:
+            break
         timeline.watch([key])
         timeline.run(future.expected, until=horizon)
         if run is not None and run.started is not None:
-            starts.append(run.started)
+            starts += [run.started] * (samples // runs)
     return Forecast("", tuple(sorted(starts)), samples, reason)
 
 
@@ -289,6 +314,12 @@ def _devices_of(run: JobRun, timeline: Timeline) -> tuple[str, ...]:
         if allocation is not None
         for result in allocation.devices.results
     )
+
+
+def _stated_duration(each: pod.Pod | workload.Workload) -> float | None:
+    """Return the running time that the user has stated in seconds, or None."""
+    stated = each.metadata.annotations.get(DURATION)
+    return None if stated is None else durations.parse(stated, title=f"annotation {DURATION}")
 
 
 def _is_pending(each: pod.Pod) -> bool:

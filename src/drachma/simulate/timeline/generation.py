@@ -43,7 +43,7 @@ ReadSpec = Callable[[Mapping[str, Any]], pod.PodSpec]
 _SHORTEST: Final = 1e-6
 """Shortest distance of arrivals in seconds, so that time goes on."""
 _SHORTEST_REPETITION: Final = 1.0
-"""Shortest time between two repetitions of an outage."""
+"""Shortest time between two repetitions of an outage, and mean time between two failures."""
 
 
 Device = tuple[str, str]
@@ -86,7 +86,10 @@ def job_shape(job_class: JobClass, count: int, *, title: str, read_spec: ReadSpe
     except errors.DecodeError as error:
         raise errors.DecodeError(f"{title}.template: {error}") from None
     spec = structs.replace(spec, priority=job_class.priority or spec.priority or 0)
-    labels = (job_class.template.get("metadata") or {}).get("labels") or {}
+    metadata = job_class.template.get("metadata") or {}
+    labels = (metadata.get("labels") or {}) if isinstance(metadata, Mapping) else None
+    if not isinstance(labels, Mapping):
+        raise errors.DecodeError(f"{title}.template: metadata: expected an object with labels")
     return JobShape(
         spec=spec,
         count=count,
@@ -226,8 +229,10 @@ def _failure_times(
     """Check the fields at once, and return a function that draws the begin and end of each failure."""
     between = durations.parse(failures.mean_time_between, title=f"{title}.meanTimeBetween")
     repair = durations.parse(failures.mean_time_to_repair, title=f"{title}.meanTimeToRepair")
-    if not between:
-        raise errors.InvalidValueError(f"{title}.meanTimeBetween: must be above 0")
+    if between < _SHORTEST_REPETITION:
+        raise errors.InvalidValueError(
+            f"{title}.meanTimeBetween {failures.mean_time_between!r}: must be at least {_SHORTEST_REPETITION:g}s"
+        )
 
     def draw(rng: random.Random) -> Iterator[tuple[float, float]]:
         time = rng.expovariate(1 / between)

@@ -99,7 +99,8 @@ class SavedMeasures(msgspec.Struct, frozen=True, kw_only=True):
     waits: list[tuple[str, int, bytes]]
     longest: list[JobTimes]
     evictions: list[EvictionRecord]
-    pairs: list[tuple[str, str, int]]
+    pairs: list[tuple[str, str, int, float, float]]
+    """Preemptor, victim, evictions, lost seconds of pods and of their devices."""
     pod_evictions: list[tuple[str, str, int, int]]
     samples: list[Sample]
     distance: float
@@ -130,6 +131,8 @@ class Measures:
         self.evictions: Final[list[EvictionRecord]] = []
         self.eviction_pairs: Final[collections.Counter[tuple[str, str]]] = collections.Counter()
         """Number of evictions by preemptor and victim."""
+        self.pair_losses: Final[dict[tuple[str, str], tuple[float, float]]] = {}
+        """Lost running time of pods, and for each of their devices, by preemptor and victim."""
         self.repetitions: Final[dict[tuple[str, str], int]] = {}
         """Number of evictions of the same pod, by preemptor and victim. Several pods of a job may go at once."""
         self._pod_evictions: Final[collections.Counter[tuple[str, str, int]]] = collections.Counter()
@@ -155,7 +158,7 @@ class Measures:
             waits=[(queue, priority, waits.tobytes()) for (queue, priority), waits in self.waits.items()],
             longest=list(self.longest),
             evictions=list(self.evictions),
-            pairs=[(*pair, count) for pair, count in self.eviction_pairs.items()],
+            pairs=[(*pair, count, *self.pair_losses[pair]) for pair, count in self.eviction_pairs.items()],
             pod_evictions=[(*key, count) for key, count in self._pod_evictions.items()],
             samples=list(self.series.samples),
             distance=self.series.distance,
@@ -175,7 +178,9 @@ class Measures:
             self.waits[queue, priority] = array.array("d", content)
         self.longest[:] = saved.longest
         self.evictions[:] = saved.evictions
-        self.eviction_pairs.update({(preemptor, victim): count for preemptor, victim, count in saved.pairs})
+        for preemptor, victim, count, lost, lost_devices in saved.pairs:
+            self.eviction_pairs[preemptor, victim] = count
+            self.pair_losses[preemptor, victim] = lost, lost_devices
         for preemptor, victim, number, count in saved.pod_evictions:
             self._pod_evictions[preemptor, victim, number] = count
             self.repetitions[preemptor, victim] = max(self.repetitions.get((preemptor, victim), 0), count)
@@ -263,6 +268,8 @@ class Measures:
         if record.preemptor:
             pair = record.preemptor, record.victim
             self.eviction_pairs[pair] += 1
+            lost, lost_devices = self.pair_losses.get(pair, (0.0, 0.0))
+            self.pair_losses[pair] = lost + record.lost_seconds, lost_devices + record.lost_device_seconds
             self._pod_evictions[*pair, record.pod] += 1
             self.repetitions[pair] = max(self.repetitions.get(pair, 0), self._pod_evictions[*pair, record.pod])
         if len(self.evictions) < _MOST_EVICTIONS:

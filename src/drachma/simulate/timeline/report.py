@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -45,11 +46,13 @@ class WaitingJob(_Data, frozen=True, kw_only=True):
 
 
 class EvictionPair(_Data, frozen=True, kw_only=True):
-    """Job that evicted another, and how often."""
+    """Job that evicted another, how often, and the running time that was lost."""
 
     preemptor: str
     victim: str
     count: int
+    lost_pod_hours: float = 0.0
+    lost_device_hours: float = 0.0
 
 
 class Loop(_Data, frozen=True, kw_only=True):
@@ -164,8 +167,14 @@ def make(timeline: Timeline, *, title: str, seed: int, is_complete: bool = True,
         lost_pod_hours=round(measures.lost_seconds / 3600, 2),
         lost_device_hours=round(measures.lost_device_seconds / 3600, 2),
         eviction_pairs=tuple(
-            EvictionPair(preemptor=preemptor, victim=victim, count=count)
-            for (preemptor, victim), count in measures.eviction_pairs.most_common(_MOST_LISTED)
+            EvictionPair(
+                preemptor=pair[0],
+                victim=pair[1],
+                count=count,
+                lost_pod_hours=round(measures.pair_losses[pair][0] / 3600, 2),
+                lost_device_hours=round(measures.pair_losses[pair][1] / 3600, 2),
+            )
+            for pair, count in measures.eviction_pairs.most_common(_MOST_LISTED)
         ),
         loops=tuple(
             Loop(jobs=loop.jobs, evictions=loop.evictions, settings=loop.settings)
@@ -231,8 +240,8 @@ def _rounded(percentiles: dict[str, Any]) -> dict[str, float]:
     return {name: round(value, 3) for name, value in percentiles.items() if name != "jobs"}
 
 
-def to_document(report: Report) -> dict[str, Any]:
-    """Return a report as plain dicts, lists and scalars."""
+def to_document(report: Report | PolicySummary) -> dict[str, Any]:
+    """Return a report or a summary as plain dicts, lists and scalars."""
     document: dict[str, Any] = msgspec.to_builtins(report)
     return document
 
@@ -285,15 +294,91 @@ def explanation_lines(report: Report) -> Iterator[str]:
         yield f"  {begin:>7} to {end:<7} {hours.text}"
 
 
+class Spread(_Data, frozen=True, kw_only=True):
+    """Mean of one figure over several seeds, with its least and most."""
+
+    mean: float
+    least: float
+    most: float
+
+
+class PolicySummary(_Data, frozen=True, kw_only=True):
+    """Figures of one policy over several seeds."""
+
+    title: str
+    seeds: int
+    completed: Spread
+    utilisation: Spread
+    """Used share of the resource that is used most, as the mean over time."""
+    wait_p95: Spread
+    """Largest 95th percentile of waiting times of a queue and priority, in seconds."""
+    evictions: Spread
+    lost_pod_hours: Spread
+    waiting: Spread
+
+
+def summarise(reports: Sequence[Report]) -> list[PolicySummary]:
+    """Return one summary for each policy, in the order of the reports."""
+    groups: dict[str, list[Report]] = {}
+    for report in reports:
+        groups.setdefault(report.title, []).append(report)
+    return [
+        PolicySummary(
+            title=title,
+            seeds=len(group),
+            completed=_spread([each.completed for each in group]),
+            utilisation=_spread([busiest_share(each) for each in group]),
+            wait_p95=_spread([longest_p95(each) for each in group]),
+            evictions=_spread([each.evictions for each in group]),
+            lost_pod_hours=_spread([each.lost_pod_hours for each in group]),
+            waiting=_spread([each.waiting for each in group]),
+        )
+        for title, group in groups.items()
+    ]
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(mean=round(statistics.fmean(values), 4), least=min(values), most=max(values))
+
+
+def busiest_share(report: Report) -> float:
+    """Return the used share of the resource that is used most."""
+    return max(report.utilisation.values(), default=0.0)
+
+
+def longest_p95(report: Report) -> float:
+    """Return the largest 95th percentile of waiting times."""
+    return max((row.p95 for row in report.waits), default=0.0)
+
+
 def comparison_lines(reports: Sequence[Report]) -> Iterator[str]:
-    """Yield a table with one line for each report."""
+    """Yield a table with one line for each report, and below it means with spread if there are several seeds."""
+    yield from _run_lines(reports)
+    if len({report.seed for report in reports}) < 2:
+        return
+    yield ""
+    yield f"{'mean (least to most)':<20}{'completed':>24}{'mean use':>24}{'wait p95':>24}{'evictions':>24}"
+    for each in summarise(reports):
+        cells = (
+            (each.completed, "{:,.0f}".format),
+            (each.utilisation, "{:.1%}".format),
+            (each.wait_p95, durations.show),
+            (each.evictions, "{:,.0f}".format),
+        )
+        yield f"{each.title:<20}" + "".join(f"{show_spread(spread, show):>24}" for spread, show in cells)
+
+
+def show_spread(spread: Spread, show: Callable[[float], str]) -> str:
+    """Return a mean with its least and most as people read it."""
+    return f"{show(spread.mean)} ({show(spread.least)} to {show(spread.most)})"
+
+
+def _run_lines(reports: Sequence[Report]) -> Iterator[str]:
     yield f"{'':<28}{'started':>9}{'completed':>11}{'mean use':>10}{'wait p95':>10}{'evictions':>11}{'waiting':>9}"
     for report in reports:
-        use = max(report.utilisation.values(), default=0.0)
-        p95 = max((row.p95 for row in report.waits), default=0.0)
         yield (
-            f"{report.title + f', seed {report.seed}':<28}{report.started:>9,}{report.completed:>11,}{use:>10.1%}"
-            f"{durations.show(p95):>10}{report.evictions:>11,}{report.waiting:>9,}"
+            f"{report.title + f', seed {report.seed}':<28}{report.started:>9,}{report.completed:>11,}"
+            f"{busiest_share(report):>10.1%}{durations.show(longest_p95(report)):>10}{report.evictions:>11,}{report.waiting:>9,}"
         )
 
 

@@ -284,11 +284,13 @@ class Timeline:
                 continue
             slices = nodeusage.own_slices(self.cluster.snapshot, name)
             returning += [info.node, *slices]
-            for uid in list(info.ledger.bookings):
+            residents = list(info.ledger.bookings)
+            # The node goes first: pods that leave it must not make room for others there.
+            self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
+            for uid in residents:
                 running_pod = self._running.get(uid)
                 if running_pod is not None:
                     self._lose(running_pod, reason=outage.reason)
-            self.cluster.remove_node(name, [str(each.metadata.name) for each in slices])
             self._count_node(info.ledger.allocatable, slices, -1)
             self.changed_objects.update(dict.fromkeys(map(identity_of, (info.node, *slices))))
             if self.scaling is not None:
@@ -548,6 +550,7 @@ class Timeline:
         del self._running[running_pod.pod.metadata.uid]
         self._observe("evict", running_pod.job, running_pod.node)
         self._leave(running_pod)
+        self._place_all()
         self._recreate(running_pod)
 
     def _stop(self, job: JobRun, *, by: JobRun | None, reason: str, setting: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
@@ -203,3 +204,7 @@ def check_weights(values: Sequence[object], weights: Sequence[float], *, title: 
         raise errors.InvalidValueError(f"{title}: values must not be empty")
     if weights and len(weights) != len(values):
         raise errors.InvalidValueError(f"{title}: {len(weights)} weights for {len(values)} values")
+    if not math.isfinite(sum(weights)):
+        raise errors.InvalidValueError(
+            f"{title}: weights {', '.join(map(str, weights))}: must be finite, with their sum"
+        )

@@ -197,3 +197,12 @@ def test_a_history_uses_no_more_than_there_is_and_loses_no_job(seed: int) -> Non
     assert all(share <= 1 for sample in history.timeline.measures.series.samples for share in sample.used.values())
     assert history.timeline.measures.running_pods == history.timeline.measures.waiting_pods == 0
     assert History(nodes).run(events) == first
+
+
+def test_pods_that_leave_a_failed_node_make_no_room_there() -> None:
+    with_gpu = JobShape(spec=clusters.gpu_pod("x", cpu="8").spec)
+    history = History([clusters.CLASS, clusters.template("one"), *clusters.gpu_node("a", 1)])
+    events: list[Event] = [job(0, "one", with_gpu), job(1, "two", shape(8)), NodeOutage(5, ("a",), 50)]
+    lines = history.run(events)
+    assert lines[:2] == ["0 start one on a", "5 evict one on a"]
+    assert all(float(line.split()[0]) >= 50 for line in lines[2:])
