@@ -336,7 +336,7 @@ def test_moves_are_shown_with_pictures_before_and_after(stage: Stage) -> None:
             await page.goto(f"{stage.url}/whatif")
             await settle(page)
             await page.get_by_role("link", name="Move pods").click()
-            await page.get_by_label("Free", exact=True).select_option("devices")
+            await page.locator("select[name=defragment]").select_option("devices")
             await page.get_by_role("button", name="Plan the moves").click()
             await expect(page).to_have_url(f"{stage.url}/whatif?defragment=devices&wholes=")
             answer = page.locator("#answer")
