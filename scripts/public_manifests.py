@@ -37,6 +37,7 @@ DEMOS = (
     Demo("dra-driver-google-tpu", "demo/specs/tpu-test.yaml", "google-tpu"),
     Demo("dra-driver-cpu", "hack/examples/pod_with_resource_claim_grouped_mode.yaml", "dra-cpu"),
     Demo("intel-resource-drivers-for-kubernetes", "deployments/gaudi/examples/*-inline.yaml", "intel-gaudi"),
+    Demo("intel-resource-drivers-for-kubernetes", "deployments/gpu/examples/*-inline*.yaml", "intel-gpu"),
     Demo("dranet", "tests/manifests/resourceclaim.yaml", "dranet"),
 )
 

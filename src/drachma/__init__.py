@@ -6,7 +6,7 @@ The packages in ``__all__`` are the public API; docs/stability.md says what may 
 import importlib
 from types import ModuleType
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = ["__version__", "allocator", "api", "client", "driver", "simulate", "testing"]
 

@@ -274,7 +274,7 @@ def test_queues_show_quota_order_and_reasons(stage: Stage) -> None:
                 "aria-label", "0 of 4 used, 1 lent to others"
             )
             await page.locator("#queue-training tbody a").first.click()
-            await expect(page.locator("#workload")).to_contain_text("What would help, each by itself")
+            await expect(page.locator("#workload")).to_contain_text("Any one of these would help")
             await expect(page.locator("#workload")).to_contain_text("withinClusterQueue of training is Never")
             await settle(page)
             await save_picture(page, "workload")
@@ -290,7 +290,7 @@ def test_estimates_are_in_the_queue_view(stage: Stage) -> None:
         async with stage.page() as page:
             await page.goto(f"{stage.url}/queues")
             await settle(page)
-            await expect(page.locator("#queue-training .start").first).to_contain_text("0 of 10 simulated futures")
+            await expect(page.locator("#queue-training .start").first).to_contain_text("not within 30 days")
             await page.get_by_label("Running time of jobs").fill("2h")
             await page.get_by_role("button", name="Estimate").click()
             await expect(page).to_have_url(f"{stage.url}/queues?assume=2h")
@@ -336,7 +336,7 @@ def test_moves_are_shown_with_pictures_before_and_after(stage: Stage) -> None:
             await page.goto(f"{stage.url}/whatif")
             await settle(page)
             await page.get_by_role("link", name="Move pods").click()
-            await page.get_by_label("Bring back").select_option("devices")
+            await page.locator("select[name=defragment]").select_option("devices")
             await page.get_by_role("button", name="Plan the moves").click()
             await expect(page).to_have_url(f"{stage.url}/whatif?defragment=devices&wholes=")
             answer = page.locator("#answer")

@@ -321,7 +321,7 @@ async def test_a_pod_without_a_node_is_explained_and_a_change_tried(stage: Stage
 async def test_moves_are_planned(stage: Stage) -> None:
     async with stage.admin() as session:
         page = await show(session, "/whatif?defragment=nodes&wholes=1")
-        assert "No moves of pods bring back nodes" in page
+        assert "No move of pods frees nodes" in page
         assert "Devices before and after" not in page
         assert "is queueing on?" in await show(session, "/whatif?queue=training&resource=cpu&quota=99")
 

@@ -61,15 +61,25 @@ def test_the_first_ten_minutes(user: User) -> None:
             what="one pod runs",
         )
         assert "giant" in user.run("explain", "pod", "giant", code=1)
+        assert "there is no pod default/gaint; did you mean giant?" in user.run("explain", "pod", "gaint", code=2)
+        assert "namespace default has one (-n default)" in user.run("explain", "pod", "giant", "-n", "other", code=2)
+        header, row = user.run("get", "pod", "trainer").splitlines()
+        assert (header.split()[0], row.split()[:2]) == ("NAME", ["trainer", "Running"])
+        assert "pods 'trainr': not found in namespace default; did you mean trainer?" in user.run(
+            "get", "pod", "trainr", code=2
+        )
         (running,) = json.loads(user.run("status", "-o", "json"))["clusters"]
         assert running["state"] == "running"
     finally:
         assert "cluster drachma is stopped" in user.run("down")
     assert "stopped" in user.run("status", code=1)
+    kubeconfig = user.home / ".kube" / "config"
+    stopped = yaml.safe_load(kubeconfig.read_text())
+    assert ([each["name"] for each in stopped["contexts"]], stopped["current-context"]) == (["drachma"], "")
     log = user.home / "state" / "drachma" / "clusters" / "drachma" / "drachma.log"
     assert "controller starts" not in log.read_text(), "nothing but the banner"
     assert "is deleted" in user.run("down", "--delete")
-    config = yaml.safe_load((user.home / ".kube" / "config").read_text())
+    config = yaml.safe_load(kubeconfig.read_text())
     assert config["contexts"] == []
     assert config["current-context"] == ""
     assert "there is no cluster drachma" in user.run("down", code=1)

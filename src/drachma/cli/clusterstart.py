@@ -86,6 +86,10 @@ class ClusterStart(msgspec.Struct, frozen=True, kw_only=True):
             previous = kubeconfigentry.merge(
                 kubeconfig, context, server=host.url, authority=host.authority, token=host.token
             )
+            if previous == context:
+                # The last run was not ended by drachma down.
+                earlier = localcluster.read(self.folder)
+                previous = earlier.previous_context if earlier is not None else ""
         machines = self.hardware.machines if self.hardware is not None else ()
         is_ready = await _wait_for_nodes(host, self.hardware) if self.hardware is not None else True
         record = localcluster.Record(
@@ -95,7 +99,7 @@ class ClusterStart(msgspec.Struct, frozen=True, kw_only=True):
             server=host.url,
             context=context if self.merges_kubeconfig else "",
             kubeconfig=str(kubeconfig.absolute()) if kubeconfig is not None else "",
-            previous_context=previous if previous != context else "",
+            previous_context=previous,
             data="" if self.is_in_memory else str(self.folder.absolute()),
             nodes=len(machines),
             profile=self.profile,

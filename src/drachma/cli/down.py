@@ -22,8 +22,8 @@ def down(
 ) -> None:
     """Stop a cluster that drachma up started on this machine.
 
-    Its objects and its context stay, so drachma up continues where it stopped. Clusters that keep their objects in
-    memory lose them, and their context is removed.
+    Its objects and its context stay, so drachma up continues where it stopped. The context that was current before is
+    current again. Clusters that keep their objects in memory lose them, and their context is removed.
 
     Exit code 1: there is no such cluster.
     """
@@ -41,10 +41,12 @@ def down(
         typer.echo(f"cluster {record.name} is stopped")
     else:
         typer.echo(f"cluster {record.name} was not running")
+    path, previous = pathlib.Path(record.kubeconfig), record.previous_context
     if record.context and (delete or not record.data):
-        path = pathlib.Path(record.kubeconfig)
-        if kubeconfigentry.remove(path, record.context, previous=record.previous_context):
+        if kubeconfigentry.remove(path, record.context, previous=previous):
             typer.echo(f"context {record.context} is removed from {path}")
+    elif record.context and kubeconfigentry.leave(path, record.context, previous=previous) and previous:
+        typer.echo(f"context {previous} is current again")
     if delete or not record.data:
         localcluster.delete(folder)
         if delete:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -12,6 +13,7 @@ from drachma.api import gates
 from drachma.cli import options
 
 if TYPE_CHECKING:
+    from drachma.api import meta
     from drachma.offline.clusterfiles import ClusterFiles
     from drachma.simulate import Simulation
 
@@ -47,13 +49,14 @@ def pod(
 
     Exit code 1: the pod fits on no node.
     """
+    from drachma.api import pod as api_pod
     from drachma.cli import clusters, terminal
     from drachma.simulate import explanationlines, explanationsummary, podexplanation
 
     cluster, source = _simulate(file, kubeconfig, context, node_groups, feature_gates)
     pending = cluster.find(namespace, name)
     if pending is None:
-        raise errors.DecodeError(f"there is no pod {namespace}/{name} for this scheduler to look after")
+        raise errors.DecodeError(_absence("pod", namespace, name, source.state.all(api_pod.Pod)))
     explained = podexplanation.explain(cluster, pending, groups=source.groups, quotas=source.quotas)
     is_short = not verbose and not explained.node
     lines = explanationsummary.lines(explained) if is_short else explanationlines.pod_lines(explained)
@@ -85,7 +88,7 @@ def claim(
     cluster, _ = _simulate(file, kubeconfig, context, None, feature_gates)
     stored_claim = cluster.snapshot.claims.get(namespace, name)
     if stored_claim is None:
-        raise errors.DecodeError(f"there is no claim {namespace}/{name}")
+        raise errors.DecodeError(_absence("claim", namespace, name, cluster.snapshot.claims))
     allocation = stored_claim.status.allocation
     if allocation is not None:
         devices = [f"{each.driver}/{each.pool}/{each.device}" for each in allocation.devices.results]
@@ -157,3 +160,19 @@ def _simulate(
     enabled = gates.Gates.parse(feature_gates)
     cluster = clusters.read(file, kubeconfig, context=context, more=node_groups, enabled=enabled)
     return Simulation(cluster.state, settings=Settings(gates=enabled)), cluster
+
+
+def _absence(kind: str, namespace: str, name: str, others: Iterable[meta.Object]) -> str:
+    """Return the message for an object that is not there, with the object that may be meant."""
+    from drachma.cli import nearest
+
+    places: dict[str, list[str]] = {}
+    for each in others:
+        places.setdefault(each.metadata.name, []).append(each.metadata.namespace)
+    if namespace in places.get(name, ()):
+        return f"{kind} {namespace}/{name}: another scheduler looks after it"
+    problem = f"there is no {kind} {namespace}/{name}"
+    if name in places:
+        return f"{problem}; namespace {places[name][0]} has one (-n {places[name][0]})"
+    siblings = [each for each, namespaces in places.items() if namespace in namespaces]
+    return f"{problem}{nearest.suggest(name, siblings)}" if nearest.is_near(name, siblings) else problem

@@ -50,6 +50,9 @@ def get(
             autocompletion=lambda: list(_TABLES),
         ),
     ],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Show only rows of these names.", metavar="[NAME]...")
+    ] = None,
     namespace: Annotated[
         str | None,
         typer.Option(
@@ -75,6 +78,8 @@ def get(
     """Show devices, drivers, claims, pools, nodes, pods, queues or workloads.
 
     Works on any Kubernetes API server that a kubeconfig names, and on a running drachma up.
+
+    Exit code 2: nothing has one of the names.
     """
     from drachma.cli.inventory import table as inventory
     from drachma.cli.inventory import view
@@ -90,7 +95,9 @@ def get(
             raise errors.InvalidValueError(f"{_OPTIONS[field]} {value}: does not go with {what}")
     access = http.find_access(kubeconfig, context=context)
     shown_namespace = "" if all_namespaces else namespace if namespace is not None else access.namespace or "default"
-    selected = view.View(what, table_kind, filter_, fields=fields, namespace=shown_namespace, selector=selector)
+    selected = view.View(
+        what, table_kind, filter_, fields=fields, namespace=shown_namespace, selector=selector, names=names or ()
+    )
     try:
         asyncio.run(view.run(access, selected, output, is_watch=watch))
     except KeyboardInterrupt:

@@ -288,8 +288,9 @@ Profile: TypeAlias = Annotated[
     typer.Option(
         "--profile",
         help="Hardware of the simulated nodes: gpu-server by default; cpu, mig, nic, numa, rack; of vendors "
-        "amd-mi300x, dra-cpu, dranet, google-tpu, intel-gaudi, nvidia-a100, nvidia-a100-mig, nvidia-gb200, "
-        "nvidia-h100, nvidia-h100-mig; or a file with a Node and its slices, or with a node group, and device classes.",
+        "amd-mi300x, dra-cpu, dranet, google-tpu, intel-gaudi, intel-gpu, nvidia-a100, nvidia-a100-mig, "
+        "nvidia-gb200, nvidia-h100, nvidia-h100-mig; or a file with a Node and its slices, or with a node group, and "
+        "device classes.",
     ),
 ]
 RunFor: TypeAlias = Annotated[

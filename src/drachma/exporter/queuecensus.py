@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -25,7 +24,7 @@ def metrics(queues: Sequence[ClusterQueue], *, limit: int) -> list[Metric]:
         workloads[name, "admitted"] += status.admitted_workloads
         for kind, resource, amount in _quotas(each):
             key = (name, series.bounded(resource, resources), kind)
-            amounts[key] = amounts.get(key, 0.0) + _number(amount)
+            amounts[key] = amounts.get(key, 0.0) + amount.as_approximate_float()
     return [
         Metric(
             name="drachma_cluster_queue_workloads",
@@ -52,11 +51,3 @@ def _quotas(queue: ClusterQueue) -> Iterable[tuple[str, str, Quantity]]:
         for resource in usage.resources:
             yield "used", resource.name, resource.total
             yield "borrowed", resource.name, resource.borrowed
-
-
-def _number(amount: Quantity) -> float:
-    """Return an amount as a metric has it: infinite beyond the range of floating point."""
-    try:
-        return amount.nanos / 1e9
-    except OverflowError:
-        return math.inf * amount.sign

@@ -55,6 +55,22 @@ def merge(path: pathlib.Path, context: str, *, server: str, authority: bytes, to
     return previous
 
 
+def leave(path: pathlib.Path, context: str, *, previous: str = "") -> bool:
+    """Make the ``previous`` context current again if this one is; return False if it is not. The entries stay.
+
+    Raises:
+        errors.RefusedFileError: the file is not a kubeconfig, or cannot be written.
+    """
+    if not path.exists():
+        return False
+    with _locked(path):
+        content = _read(path)
+        if content.get("current-context") != context:
+            return False
+        kubeconfig.write(path, {**content, "current-context": _current_without(content, context, previous)})
+    return True
+
+
 def remove(path: pathlib.Path, context: str, *, previous: str = "") -> bool:
     """Remove the entries of a cluster; return False if there were none.
 
@@ -70,12 +86,18 @@ def remove(path: pathlib.Path, context: str, *, previous: str = "") -> bool:
         names = {each.get("name") for each in _entries(content, "contexts")}
         if context not in names:
             return False
+        if content.get("current-context") == context:
+            content["current-context"] = _current_without(content, context, previous)
         for field in _LISTS:
             content[field] = [each for each in _entries(content, field) if each.get("name") != context]
-        if content.get("current-context") == context:
-            content["current-context"] = previous if previous in names - {context} else ""
         kubeconfig.write(path, content)
     return True
+
+
+def _current_without(content: Mapping[str, Any], context: str, previous: str) -> str:
+    """Return the context to make current instead of this one: the previous one if it still exists, else none."""
+    names = {each.get("name") for each in _entries(content, "contexts")}
+    return previous if previous in names - {context} else ""
 
 
 def _read(path: pathlib.Path) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from drachma.scheduler.plugins.dynamicresources import extendedclaim
 from drachma.scheduler.snapshot import nodeclass, podinfo
 from drachma.simulate import claimquota, newnodereason, nodegroup, podclaimfix, podhints, resourceshortage, simulation
 from drachma.simulate.podclaimfix import Fix
+from drachma.values import naturalorder
 
 _DEVICES: Final = "DynamicResources"
 _FIT: Final = "NodeResourcesFit"
@@ -296,7 +297,7 @@ def _claims(trial: simulation.Simulation, waiting_pod: pod.Pod) -> list[resource
 
 def _survey(trial: simulation.Simulation, claims: Sequence[resourceclaim.ResourceClaim], lacking: int) -> survey.Survey:
     """Return the reasons against nodes without suitable devices."""
-    infos = sorted(map(trial.snapshot.nodes.at, nodeclass.slots(lacking)), key=lambda info: info.name)
+    infos = sorted(map(trial.snapshot.nodes.at, nodeclass.slots(lacking)), key=lambda info: naturalorder.key(info.name))
     explainer = explanation.Explainer(trial.snapshot.devices.allocator)
     return survey.survey(explainer, [info.place for info in infos], claims=claims, most=_MOST_SORTS)
 
@@ -371,7 +372,8 @@ def _holders(trial: simulation.Simulation, unfit: Unfit, lacking: int) -> tuple[
 
 
 def _names(trial: simulation.Simulation, nodes: int) -> tuple[str, ...]:
-    return tuple(sorted(trial.snapshot.nodes.at(slot).name for slot in nodeclass.slots(nodes)))
+    names = (trial.snapshot.nodes.at(slot).name for slot in nodeclass.slots(nodes))
+    return tuple(sorted(names, key=naturalorder.key))
 
 
 def _groups(

@@ -84,7 +84,7 @@ def _remove(trial: simulation.Simulation, info: nodeinfo.NodeInfo) -> dict[str, 
     moving = [booking.pod for booking in info.ledger.bookings.values() if not belongs_to_node(booking.pod)]
     for each in moving:
         if ownership.controller_of(each) is None:
-            return f"pod {simulation.title(each)} has no controller that would make it again"
+            return f"pod {simulation.title(each)} has no controller that recreates it"
     slices = nodeusage.own_slices(trial.snapshot, info.name)
     pools = {identity.PoolID(str(each.spec.driver), str(each.spec.pool.name)) for each in slices}
     for claim in trial.snapshot.claims:

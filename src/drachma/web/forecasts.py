@@ -100,12 +100,12 @@ def estimate(cluster: ClusterNow, assumed: float | None) -> list[Estimate]:
         for each in cluster.queueing
         if isinstance(each, workload.Workload)
     }
-    forecasts = future.forecast_all(cluster, assumption=future.Assumption(assumed), samples=_SAMPLES, horizon=_HORIZON)
+    assumption = future.Assumption(assumed)
+    forecasts = future.forecast_all(cluster, assumption=assumption, samples=_SAMPLES, horizon=_HORIZON, watched=queued)
     rows = []
     for key, forecast in forecasts.items():
-        if key in queued:
-            median = forecast.percentile(50)
-            rows.append((float("inf") if median is None else median, key, _describe(forecast)))
+        median = forecast.percentile(50)
+        rows.append((float("inf") if median is None else median, key, _describe(forecast)))
     return [Estimate(Key(*key.split("/", 1)), text) for _, key, text in sorted(rows)]
 
 
@@ -114,7 +114,9 @@ def _describe(forecast: future.Forecast) -> str:
         return "now"
     median = forecast.percentile(50)
     if median is None:
-        return f"in {len(forecast.starts)} of {forecast.samples} simulated futures within 30 days"
+        if not forecast.starts:
+            return "not within 30 days"
+        return f"within 30 days in {len(forecast.starts)} of {forecast.samples} simulated futures"
     low, high = forecast.percentile(10), forecast.percentile(90)
     upper = durations.show(high) if high is not None else "more than 30 days"
     return f"in {durations.show(median)} (80 %: {durations.show(low or 0.0)} to {upper})"

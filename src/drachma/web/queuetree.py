@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from drachma.claims import conditions
 from drachma.queueing.kinds import clusterqueue, workload
+from drachma.queueing.workloads import workloadstate
+from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 from drachma.runtime.cache import Key
 from drachma.values import quantity
 from drachma.web.models import Model
@@ -226,7 +229,7 @@ def _borrowed(queues: Iterable[clusterqueue.ClusterQueue]) -> dict[tuple[str, st
 
 
 def pending(model: Model) -> dict[str, list[Pending]]:
-    """Return the pending workloads of each cluster queue in their order: by priority, then by age."""
+    """Return the pending workloads of each cluster queue in the order in which it considers them."""
     by_queue: dict[str, list[workload.Workload]] = {}
     for each in model.workloads.values():
         if conditions.is_true(each.status.conditions, "QuotaReserved") or conditions.is_true(
@@ -242,14 +245,7 @@ def pending(model: Model) -> dict[str, list[Pending]]:
 
 
 def _ordered(listed: list[workload.Workload]) -> list[workload.Workload]:
-    return sorted(
-        listed,
-        key=lambda each: (
-            -int(each.spec.priority or 0),
-            each.metadata.creation_timestamp.timestamp() if each.metadata.creation_timestamp else 0.0,
-            each.metadata.name,
-        ),
-    )
+    return [info.workload for info in sorted((WorkloadInfo(each, (), "") for each in listed), key=attrgetter("order"))]
 
 
 def _pending(each: workload.Workload, position: int, queue: str) -> Pending:
@@ -259,7 +255,7 @@ def _pending(each: workload.Workload, position: int, queue: str) -> Pending:
         position,
         queue,
         each.spec.queue_name,
-        int(each.spec.priority or 0),
+        workloadstate.priority(each),
         each.metadata.creation_timestamp,
         reserved.message if reserved is not None else "not considered yet",
     )

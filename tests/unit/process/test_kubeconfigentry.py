@@ -51,6 +51,18 @@ def test_other_entries_and_unknown_fields_stay(tmp_path: pathlib.Path) -> None:
     assert not kubeconfigentry.remove(path, "drachma"), "it is gone already"
 
 
+def test_a_stopped_cluster_is_not_current_and_keeps_its_entries(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "config"
+    assert not kubeconfigentry.leave(path, "drachma")
+    path.write_text(OTHER)
+    merge(path)
+    assert kubeconfigentry.leave(path, "drachma", previous="prod")
+    content = yaml.safe_load(path.read_text())
+    assert content["current-context"] == "prod"
+    assert [each["name"] for each in content["contexts"]] == ["prod", "drachma"]
+    assert not kubeconfigentry.leave(path, "drachma", previous="prod"), "another one is current already"
+
+
 def test_a_context_that_the_user_chose_since_stays_current(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "config"
     merge(path, "drachma-a")

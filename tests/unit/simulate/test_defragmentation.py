@@ -55,9 +55,7 @@ def test_a_pod_moves_next_to_another() -> None:
             "pod default/a has the annotation cluster-autoscaler.kubernetes.io/safe-to-evict=false",
             id="marked",
         ),
-        pytest.param(
-            {"owner_references": ()}, "pod default/a has no controller that would make it again", id="no-controller"
-        ),
+        pytest.param({"owner_references": ()}, "pod default/a has no controller that recreates it", id="no-controller"),
         pytest.param(
             {"labels": {"drachma.dev/gang": "g"}},
             "pod default/a is one of the gang default/g, whose pods run together",

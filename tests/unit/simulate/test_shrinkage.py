@@ -59,7 +59,7 @@ def test_pods_without_a_controller_and_of_the_node() -> None:
     daemon = meta.OwnerReference(api_version="apps/v1", kind="DaemonSet", name="d", uid="d", controller=True)
     made = shrink(cluster(*nodes, on("n1", objects.cpu_pod("bare"), None), on("n2", objects.cpu_pod("d"), daemon)))
     assert [(each.usage.node, dict(each.moves)) for each in made.removals] == [("n2", {})]
-    assert made.kept[0].reason == "pod default/bare has no controller that would make it again"
+    assert made.kept[0].reason == "pod default/bare has no controller that recreates it"
 
 
 def test_groups_keep_their_minimum() -> None:

@@ -1,10 +1,14 @@
 """The tree of queues: bars of quota, totals of cohorts, and fair shares."""
 
+import datetime as dt
+
 from drachma.api import meta
-from drachma.queueing.kinds import clusterqueue
+from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.values import quantity
 from drachma.web import queuetree
 from drachma.web.models import Model
+
+_NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 
 
 def _amount(text: str) -> quantity.Quantity:
@@ -53,3 +57,24 @@ def test_a_queue_without_weight_that_borrows_is_above_all_others() -> None:
     model = Model()
     model.put(_queue("a", nominal="0", used="1Gi", borrowed="1Gi", share=2**63 - 1))
     assert queuetree.build(model)[0].queues[0].fair_share == "above all others"
+
+
+def test_waiting_workloads_are_in_the_order_of_admission() -> None:
+    model = Model()
+    local = localqueue.LocalQueue(
+        metadata=meta.ObjectMeta(name="local", namespace="team"), spec=localqueue.LocalQueueSpec(cluster_queue="a")
+    )
+    model.put(local)
+    requeued = meta.Condition(
+        type="Evicted", status="True", reason="AdmissionCheck", last_transition_time=_NOON + dt.timedelta(hours=1)
+    )
+    for name, uid, status in (
+        ("first-by-name", "uid-2", workload.WorkloadStatus()),
+        ("second-by-name", "uid-1", workload.WorkloadStatus()),
+        ("a-requeued-one", "uid-0", workload.WorkloadStatus(conditions=(requeued,))),
+    ):
+        metadata = meta.ObjectMeta(name=name, namespace="team", uid=uid, creation_timestamp=_NOON)
+        model.put(workload.Workload(metadata=metadata, spec=workload.WorkloadSpec(queue_name="local"), status=status))
+    listed = queuetree.pending(model)["a"]
+    assert [each.key.name for each in listed] == ["second-by-name", "first-by-name", "a-requeued-one"]
+    assert [each.position for each in listed] == [1, 2, 3]

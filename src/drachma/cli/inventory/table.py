@@ -58,6 +58,11 @@ class Table(NamedTuple):
     """Kinds that only wide tables and documents need."""
 
     @property
+    def name_column(self) -> str:
+        """Column with the names of the rows."""
+        return "NAME" if "NAME" in self.columns else self.columns[0]
+
+    @property
     def needs(self) -> tuple[target.Of[Any], ...]:
         """Kinds that every form of the table needs."""
         return self.about + self.needs_also

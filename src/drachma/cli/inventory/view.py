@@ -2,12 +2,14 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import typer
 
+from drachma import errors
 from drachma.api import manifest, node, pod, resourceclaim, resourceslice
+from drachma.cli import nearest
 from drachma.cli.inventory import cluster as clusters
 from drachma.cli.inventory import rows as devicerows
 from drachma.cli.inventory import table as inventory
@@ -54,8 +56,10 @@ class View:
         fields: Mapping[target.Of[Any], str],
         namespace: str,
         selector: str,
+        names: Collection[str] = (),
     ) -> None:
         self.name: Final = name
+        self._names: Final = names
         self.table: Final = table
         self._fields: Final = fields
         self._filter: Final = filter_
@@ -85,6 +89,19 @@ class View:
         now = dt.datetime.now(dt.UTC)
         return list(self.table.rows(clusters.Cluster(**parts), self._filter, now))
 
+    def named(self, rows: Sequence[inventory.Row]) -> list[inventory.Row]:
+        """Return the rows with the names that the user gave, or all."""
+        return [row for row in rows if not self._names or row.cells[self.table.name_column] in self._names]
+
+    def check_names(self, rows: Sequence[inventory.Row]) -> None:
+        """Raise errors.InvalidValueError for a name that no row has."""
+        present = {row.cells[self.table.name_column] for row in rows}
+        for name in self._names:
+            if name not in present:
+                where = "" if self.has_namespaces else f" in namespace {self.namespace}"
+                hint = nearest.suggest(name, present) if nearest.is_near(name, present) else ""
+                raise errors.InvalidValueError(f"{self.name} {name!r}: not found{where}{hint}")
+
 
 async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool) -> None:
     """Print the table once, or with ``is_watch`` print new and changed rows until interrupted."""
@@ -98,7 +115,9 @@ async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool
 async def _list(client: Client, view: View, output: TableFormat) -> list[inventory.Row]:
     kinds = needs(view, output)
     listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in kinds))
-    return view.rows({kind: listing.items for kind, listing in zip(kinds, listings, strict=True)})
+    rows = view.rows({kind: listing.items for kind, listing in zip(kinds, listings, strict=True)})
+    view.check_names(rows)
+    return view.named(rows)
 
 
 def needs(view: View, output: TableFormat) -> tuple[target.Of[Any], ...]:
@@ -157,7 +176,7 @@ async def _watch(client: Client, view: View, output: TableFormat) -> None:
         widths: list[int] = []
         while True:
             changed.clear()
-            rows = view.rows({kind: each.cache for kind, each in by_kind.items()})
+            rows = view.named(view.rows({kind: each.cache for kind, each in by_kind.items()}))
             current = {row.key: {name: row.cells[name] for name in shown_columns if name != "AGE"} for row in rows}
             new_rows = [row for row in rows if printed.get(row.key) != current[row.key]]
             widths = print_rows(new_rows, shown_columns, widths=widths)

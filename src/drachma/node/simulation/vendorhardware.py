@@ -17,6 +17,7 @@ NVIDIA: Final = "gpu.nvidia.com"
 COMPUTE_DOMAIN: Final = "compute-domain.nvidia.com"
 AMD: Final = "gpu.amd.com"
 GAUDI: Final = "gaudi.intel.com"
+INTEL_GPU: Final = "gpu.intel.com"
 DRANET: Final = "dra.net"
 CPU: Final = "dra.cpu"
 TPU: Final = "tpu.google.com"
@@ -278,6 +279,35 @@ def _gaudi_machine(name: str) -> Machine:
     return Machine(node=describe_node(name, cpu=160, memory="1Ti"), slices=(slice_document(name, GAUDI, devices),))
 
 
+def _intel_gpu_machine(name: str) -> Machine:
+    """Return a machine with eight Data Center GPUs Max 1550, as Intel's GPU driver publishes them."""
+    devices = []
+    for number in range(8):
+        bus, root = _pci(number)
+        texts = _texts(
+            model="Max 1550",
+            family="Data Center Max",
+            driver="i915",
+            pciId="0x0bd5",
+            pciAddress=bus,
+            pciRoot=root[-2:],
+            health="Healthy",
+        )
+        devices.append(
+            {
+                "name": f"{bus.replace(':', '-').replace('.', '-')}-0x0bd5",
+                "attributes": {
+                    **texts,
+                    "sriov": {"bool": True},
+                    "resource.kubernetes.io/pcieRoot": {"string": root},
+                    "resource.kubernetes.io/pciBusID": {"string": bus},
+                },
+                "capacity": _capacity(memory="131072Mi", millicores=1000),
+            }
+        )
+    return Machine(node=describe_node(name, cpu=208, memory="1Ti"), slices=(slice_document(name, INTEL_GPU, devices),))
+
+
 def _nic_machine(name: str) -> Machine:
     """Return a machine with eight RDMA network cards, as DraNet publishes them."""
     devices = []
@@ -374,6 +404,10 @@ PROFILES: Final[Mapping[str, VendorProfile]] = {
     "dranet": VendorProfile(_separate(_nic_machine), (_class(DRANET, f"device.driver == '{DRANET}'"),)),
     "google-tpu": VendorProfile(_separate(_tpu_machine), (_class(TPU, f"device.driver == '{TPU}'"),)),
     "intel-gaudi": VendorProfile(_separate(_gaudi_machine), (_class(GAUDI, f"device.driver == '{GAUDI}'"),)),
+    "intel-gpu": VendorProfile(
+        _separate(_intel_gpu_machine),
+        tuple(_class(each, f"device.driver == '{INTEL_GPU}'") for each in (INTEL_GPU, "gpu-vfio.intel.com")),
+    ),
     "nvidia-a100": VendorProfile(_separate(_nvidia(_A100)), _NVIDIA_CLASSES),
     "nvidia-a100-mig": VendorProfile(_separate(_mig(_A100, _A100_PARTITIONS)), _NVIDIA_CLASSES),
     "nvidia-gb200": VendorProfile(_gb200_machines, (*_NVIDIA_CLASSES, *_COMPUTE_DOMAIN_CLASSES)),

@@ -83,6 +83,12 @@ class Profile:
         self._reserves: Final = [each for each in plugins if isinstance(each, plugin.ReservePlugin)]
         self._rechecks: Final = [each for each in plugins if isinstance(each, plugin.RecheckPlugin)]
         self._pre_binds: Final = [each for each in plugins if isinstance(each, plugin.PreBindPlugin)]
+        self._hinting: Final = [each for each in plugins if isinstance(each, plugin.EnqueueExtensions)]
+        self._without_hints: Final = {
+            entry.plugin.name: _ANY_CHANGE
+            for entry in entries
+            if entry.plugin not in self._hinting and not _REJECTING.isdisjoint(entry.extension_points)
+        }
 
     def __str__(self) -> str:
         """Return the plugins as a table, in their order."""
@@ -106,13 +112,7 @@ class Profile:
 
     def hints(self, snapshot: Snapshot) -> dict[str, Sequence[hints.Hint]]:
         """Return the changes that can help pods rejected by each plugin. For a plugin without hints, any change can."""
-        by_plugin: dict[str, Sequence[hints.Hint]] = {}
-        for entry in self.entries:
-            if isinstance(entry.plugin, plugin.EnqueueExtensions):
-                by_plugin[entry.plugin.name] = entry.plugin.hints(snapshot)
-            elif not _REJECTING.isdisjoint(entry.extension_points):
-                by_plugin[entry.plugin.name] = _ANY_CHANGE
-        return by_plugin
+        return {each.name: each.hints(snapshot) for each in self._hinting} | self._without_hints
 
     # For groups of pods
 

@@ -34,7 +34,7 @@ def obstacle(snapshot: Snapshot, member: pod.Pod) -> str:
     if shrinkage.belongs_to_node(member):
         return f"{title} belongs to its node"
     if ownership.controller_of(member) is None:
-        return f"{title} has no controller that would make it again"
+        return f"{title} has no controller that recreates it"
     gang = gangs.key_of(member)
     if gang is not None:
         return f"{title} is one of the gang {gang}, whose pods run together"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -37,6 +37,8 @@ _RECENT: Final = 200
 """Number of pods that arrived last, whose rate later arrivals have."""
 _FEWEST_RECENT: Final = 10
 """Number of recent pods below which a rate is not known, and no later arrivals are expected."""
+_SHORTEST_SPAN: Final = 600.0
+"""Seconds in which fewer than ``_RECENT`` pods do not tell a rate: they may be of one ``apply``."""
 _MOST_WEIGHT: Final = 20.0
 """Most pods that one pod, still running, represents in the sample of running times."""
 _MOST_EXPECTED: Final = 300
@@ -186,7 +188,8 @@ class Prospect:
             1 / max(drawn.survival(self._elapsed(each)), 1 / _MOST_WEIGHT) if each.spec.node_name else 1.0
             for each in recent
         ]
-        if span <= 0 or drawn.draw() is None:
+        is_burst = len(recent) < _RECENT and span < _SHORTEST_SPAN
+        if span <= 0 or is_burst or drawn.draw() is None:
             return
         shapes = [self._pod_shape(each) for each in recent]
         time = 0.0
@@ -269,9 +272,19 @@ def forecast(
 
 
 def forecast_all(
-    cluster: ClusterNow, *, assumption: Assumption, samples: int, horizon: float, seed: int = 0
+    cluster: ClusterNow,
+    *,
+    assumption: Assumption,
+    samples: int,
+    horizon: float,
+    seed: int = 0,
+    watched: Collection[str] | None = None,
 ) -> dict[str, Forecast]:
-    """Return when each job starts that waits in the cluster, by ``namespace/name``."""
+    """Return when each job starts that waits in the cluster, by ``namespace/name``.
+
+    With some keys to watch, only these jobs are in the answer. A future ends when they have started, so it is cheaper
+    to leave out pods that never do.
+    """
     prospect = Prospect(cluster, seed=seed)
     starts: dict[str, list[float]] = {}
     now: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -280,6 +293,8 @@ def forecast_all(
         future = prospect.future(assumption, random.Random(f"{seed}/{number}"))
         timeline = future.timeline
         keys = [f"{each.shape.namespace}/{each.name}" for each in future.waiting]
+        if watched is not None:
+            keys = [key for key in keys if key in watched]
         timeline.run(future.waiting, until=0.0)
         runs = {key: run for key in keys if (run := timeline.jobs.get(key)) is not None}
         for key, run in runs.items():

@@ -136,6 +136,23 @@ NVIDIA = "device.attributes['gpu.nvidia.com']"
             id="intel-all-eight",
         ),
         pytest.param(
+            "intel-gpu",
+            {
+                "requests": [
+                    request(
+                        "gpu",
+                        "gpu.intel.com",
+                        "device.attributes['gpu.intel.com'].family == 'Data Center Max'"
+                        " && device.capacity['gpu.intel.com'].memory.isGreaterThan(quantity('64Gi'))",
+                        count=2,
+                    )
+                ],
+                "constraints": [{"requests": ["gpu"], "matchAttribute": "resource.kubernetes.io/pcieRoot"}],
+            },
+            2,
+            id="intel-two-gpus-of-a-root",
+        ),
+        pytest.param(
             "google-tpu",
             {"requests": [request("tpu", "tpu.google.com", allocationMode="All")]},
             ["accel0", "accel1", "accel2", "accel3"],

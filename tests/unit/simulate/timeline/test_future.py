@@ -1,5 +1,6 @@
 """Futures of existing clusters: when a job starts, and what a change would do."""
 
+import random
 from datetime import UTC, datetime, timedelta
 
 from msgspec import structs
@@ -102,6 +103,31 @@ def test_all_starts_are_those_of_each_question() -> None:
     assert list(forecasts) == ["default/first", "default/second", "default/third"]
     for key, forecast in forecasts.items():
         assert forecast == ask(current, key, assumed=1000.0)
+
+
+def test_a_future_ends_when_the_watched_jobs_have_started() -> None:
+    current = cluster(node("a"), bound("busy", 4, "a"), waiting("first", 2), waiting("never", 40))
+    assumption = Assumption(1000.0)
+    every = future.forecast_all(current, assumption=assumption, samples=5, horizon=1e6, seed=1)
+    some = future.forecast_all(
+        current, assumption=assumption, samples=5, horizon=1e6, seed=1, watched={"default/first", "default/absent"}
+    )
+    assert some == {"default/first": every["default/first"]}
+
+
+def test_pods_of_one_apply_tell_no_rate_of_arrivals() -> None:
+    def expected(span: float, count: int) -> int:
+        created = [NOW - timedelta(seconds=span * (place + 1) / count) for place in range(count)]
+        pods = [
+            structs.replace(each, metadata=structs.replace(each.metadata, creation_timestamp=at))
+            for each, at in ((waiting(f"p{place}", 1), at) for place, at in enumerate(created))
+        ]
+        prospect = future.Prospect(cluster(node("a"), *pods))
+        return sum(1 for _ in prospect.future(Assumption(1000.0), random.Random(1)).expected)
+
+    assert expected(span=5.0, count=30) == 0
+    assert expected(span=3600.0, count=30) == 300
+    assert expected(span=5.0, count=250) == 300, "so many are a stream, however fast"
 
 
 def test_more_nodes_start_what_waits() -> None:
