@@ -121,16 +121,19 @@ class _Trials:
         effort.spend(1)
         cycle, answers = self._cycle, self._answers
         node = cycle.snapshot.nodes.at(slot)
-        if answers is None or _has_groups(node):
+        if answers is None:
             return self._try(cycle.on(cycle.snapshot.fork()), slot)
         nominees = cycle.snapshot.nominations.ahead_on(cycle.pod, node.name)
         kept = answers.find(node, nominees)
-        if kept is None:
-            if self._shared is None:
-                self._shared = cycle.on(cycle.snapshot.fork())
-            kept = _Outcome(self._try(self._shared, slot))
-            answers.keep(node, nominees, kept)
-        return kept.value
+        if kept is not None:
+            return kept.value
+        if _has_groups(node):
+            return self._try(cycle.on(cycle.snapshot.fork()), slot)
+        if self._shared is None:
+            self._shared = cycle.on(cycle.snapshot.fork())
+        outcome = self._try(self._shared, slot)
+        answers.keep(node, nominees, _Outcome(outcome))
+        return outcome
 
     def _try(self, trial: cyclestate.CycleState, slot: int) -> _Candidate | verdict.Rejection:
         result = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=self._filters)

@@ -11,7 +11,6 @@ import operator
 from collections.abc import Hashable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from drachma.accounting import ledger
 from drachma.api import node as nodes
 from drachma.scheduler.snapshot import nodeinfo, podinfo
 
@@ -20,20 +19,20 @@ AnswerT = TypeVar("AnswerT")
 _QUESTIONS_REMEMBERED: Final = 8
 
 
-class _Scene(NamedTuple):
-    """Everything that an answer about a node depends on, apart from the question."""
+class _Kept(NamedTuple, Generic[AnswerT]):
+    """Answer of a node, with everything that it depends on apart from the question."""
 
     node: nodes.Node
-    bookings: tuple[ledger.Booking, ...]
-    nominees: tuple[podinfo.PodInfo, ...]
+    revision: int
+    nominees: Sequence[podinfo.PodInfo]
+    answer: AnswerT
 
-    def is_same(self, other: _Scene) -> bool:
+    def holds(self, info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo]) -> bool:
         return (
-            self.node is other.node
-            and len(self.bookings) == len(other.bookings)
-            and len(self.nominees) == len(other.nominees)
-            and all(map(operator.is_, self.bookings, other.bookings))
-            and all(map(operator.is_, self.nominees, other.nominees))
+            self.revision == info.ledger.revision
+            and self.node is info.node
+            and len(self.nominees) == len(nominees)
+            and all(map(operator.is_, self.nominees, nominees))
         )
 
 
@@ -43,16 +42,16 @@ class Answers(Generic[AnswerT]):
     __slots__ = ("_by_node",)
 
     def __init__(self) -> None:
-        self._by_node: Final[dict[str, tuple[_Scene, AnswerT]]] = {}
+        self._by_node: Final[dict[str, _Kept[AnswerT]]] = {}
 
     def find(self, info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo]) -> AnswerT | None:
         """Return the answer of a node with these nominated pods, or None if it was not kept or may be outdated."""
         kept = self._by_node.get(info.name)
-        return kept[1] if kept is not None and kept[0].is_same(_scene(info, nominees)) else None
+        return kept.answer if kept is not None and kept.holds(info, nominees) else None
 
     def keep(self, info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo], answer: AnswerT) -> None:
         """Keep the answer of a node as it is now."""
-        self._by_node[info.name] = (_scene(info, nominees), answer)
+        self._by_node[info.name] = _Kept(info.node, info.ledger.revision, nominees, answer)
 
 
 class TrialMemory:
@@ -72,7 +71,3 @@ class TrialMemory:
         # The questions stay in the order of their last use.
         self._by_question[question] = answers
         return answers  # type: ignore[return-value]
-
-
-def _scene(info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo]) -> _Scene:
-    return _Scene(info.node, tuple(info.ledger.bookings.values()), tuple(nominees))
