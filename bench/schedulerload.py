@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from drachma import errors
 from drachma.api import node, pod, resourceclaim
-from drachma.cli.benchmark import objects, preparation
+from drachma.cli.benchmark import objects, plainpods, preparation
 from drachma.client import backoff, http, patches, protocol, target, transport
 from drachma.runtime import clock
 
@@ -49,7 +49,8 @@ async def prepare(client: http.HttpClient, cluster: Cluster) -> None:
     slices = (
         _network_slices(cluster.devices) if cluster.is_network else [_slice(each, cluster.devices) for each in nodes]
     )
-    await preparation.run_concurrently(functools.partial(_create, client, each) for each in slices)
+    if cluster.devices:
+        await preparation.run_concurrently(functools.partial(_create, client, each) for each in slices)
 
 
 async def _create(client: http.HttpClient, document: objects.Document) -> None:
@@ -108,13 +109,15 @@ async def create_claims(client: http.HttpClient, count: int) -> None:
     await preparation.run_concurrently(functools.partial(preparation.create, client, each) for each in documents)
 
 
-async def create_pods(client: http.HttpClient, count: int, note: Callable[[str], object]) -> None:
+async def create_pods(
+    client: http.HttpClient, count: int, note: Callable[[str], object], *, is_plain: bool = False
+) -> None:
     """Create the pods in order, and note the name of each before it is sent."""
 
     async def create(number: int) -> None:
         name = f"p{number}"
         note(name)
-        await preparation.create(client, _pod(name, claim=f"c{number}"))
+        await preparation.create(client, _basic_pod(name) if is_plain else _pod(name, claim=f"c{number}"))
 
     await preparation.run_concurrently((functools.partial(create, number) for number in range(count)), limit=CREATORS)
 
@@ -123,6 +126,13 @@ async def create_plain_pods(client: http.HttpClient, count: int) -> None:
     """A few pods without claims, to see whether anybody is there."""
     for number in range(count):
         await preparation.create(client, _pod(f"plain-{number}", claim=""))
+
+
+def _basic_pod(name: str) -> objects.Document:
+    """Return a pod of upstream's SchedulingBasic."""
+    made = plainpods.pod(PLACE, 0)
+    made["metadata"] = {"name": name, "namespace": PLACE}
+    return made
 
 
 def _pod(name: str, *, claim: str) -> objects.Document:

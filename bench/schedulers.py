@@ -5,8 +5,9 @@
 kube-scheduler in turns. ``--cores 1 2`` does so on one core and then on two, for all processes together.
 ``--scheduler`` measures other command lines with ``{kubeconfig}`` in them, each under a label; ``--own-server`` uses
 ``drachma apiserver``, and ``--kubeconfig`` an API server that runs and on which no other scheduler works. The row
-``writes only`` is the limit of the machine: a process that writes without deciding (:mod:`bench.schedulerlimit`). No
-controllers are needed. A run ends when all pods are bound, or fails when none was bound for so many seconds.
+``writes only`` is the limit of the machine: a process that writes without deciding (:mod:`bench.schedulerlimit`).
+``--plain`` measures pods without claims, as upstream's SchedulingBasic has them. No controllers are needed. A run ends
+when all pods are bound, or fails when none was bound for so many seconds.
 
 For each run: pods bound a second, from the first create to the last binding; p50 and p99 of the time from a pod's
 creation to its binding; CPU time a pod of each process; greatest memory of the scheduler; writes a pod that the server
@@ -65,6 +66,8 @@ class Plan(NamedTuple):
     pods: int
     kill_after: int
     patience: float
+    is_plain: bool
+    """True if the pods have no claims."""
 
 
 class Server(NamedTuple):
@@ -153,7 +156,7 @@ async def measure(
             await schedulers.start()
         await _until_ready(client, schedulers, contender.processes)
         await schedulerload.clear(client)
-        await schedulerload.create_claims(client, plan.pods)
+        await schedulerload.create_claims(client, 0 if plan.is_plain else plan.pods)
         answers = await schedulerload.answers(client)
         before = _seconds(schedulers, server)
         bound, waits = await _bind_all(client, schedulers, plan)
@@ -211,7 +214,10 @@ async def _bind_all(client: http.HttpClient, schedulers: Schedulers, plan: Plan)
                     heard.set()
 
     creation = schedulerload.create_pods(
-        client, plan.pods, lambda name: created.setdefault(name, time.perf_counter() - began)
+        client,
+        plan.pods,
+        lambda name: created.setdefault(name, time.perf_counter() - began),
+        is_plain=plan.is_plain,
     )
     tasks = [asyncio.create_task(watch()), asyncio.create_task(creation)]
     try:
@@ -274,8 +280,9 @@ async def main() -> None:
         program = shlex.split(each.command)[0]
         if shutil.which(program) is None:
             sys.exit(f"{each.label}: there is no program {program!r}; --scheduler takes LABEL=COMMAND")
-    plan = Plan(options.pods, options.kill_after, options.patience)
-    cluster = schedulerload.Cluster(options.nodes, options.devices, is_network=options.network)
+    plan = Plan(options.pods, options.kill_after, options.patience, is_plain=options.plain)
+    devices = 0 if options.plain else options.devices
+    cluster = schedulerload.Cluster(options.nodes, devices, is_network=options.network)
     rows: list[tuple[str, ...]] = []
     titles: tuple[str, ...] = ()
     machine = sorted(os.sched_getaffinity(0))
@@ -307,6 +314,8 @@ def _default_contenders(options: argparse.Namespace) -> list[str]:
         return [own]
     try:
         upstream = _UPSTREAM.format(program=programs.built("kube-scheduler"))
+        if options.plain:
+            return [own, f"kube-scheduler={upstream}"]
         return [own, f"kube-scheduler={upstream}", f"drachma --peers*2={_PEERS}", f"writes only={_LIMIT}"]
     except programs.MissingError as missing:
         sys.exit(f"bench.schedulers: {missing}")
@@ -347,6 +356,7 @@ def _options() -> argparse.Namespace:
     add("--nodes", type=int, default=100)
     add("--devices", type=int, default=20, help="of each node")
     add("--network", action="store_true", help="so many devices in one pool that all nodes can reach")
+    add("--plain", action="store_true", help="pods without claims, and nodes without devices")
     add("--pods", type=int, default=1000)
     add("--kill-after", type=int, default=0, help="kill -9 one after so many pods, and start another")
     add("--rounds", type=int, default=1, help="each command is measured so often, in turns")

@@ -8,12 +8,15 @@ devices ask :func:`lacking_resources`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma.accounting import policies, ports, requests, resourcenames
 from drachma.api import node as nodes
 from drachma.api import pod
+
+_REVISIONS: Final = itertools.count(1)
 
 
 class Demand(NamedTuple):
@@ -79,7 +82,8 @@ class Ledger:
     """Account of one node."""
 
     __slots__ = (
-        "allocatable", "allowed_pods", "bookings", "pools", "requested", "scored_cpu", "scored_memory", "used_ports",
+        "allocatable", "allowed_pods", "bookings", "pools", "requested", "revision", "scored_cpu", "scored_memory",
+        "used_ports",
     )  # fmt: skip
 
     def __init__(self, bookings: Iterable[Booking] = ()) -> None:
@@ -93,6 +97,8 @@ class Ledger:
         self.used_ports: list[ports.HostPort] = []
         self.pools: dict[str, Pool] = {}
         """Pools by their claim."""
+        self.revision = 0
+        """Number that is equal only for ledgers with the same bookings."""
         for booking in bookings:
             self.book(booking)
 
@@ -107,7 +113,7 @@ class Ledger:
         uid = booking.pod.metadata.uid
         if uid in self.bookings:
             self.cancel(uid)
-        self.bookings[uid] = booking
+        self.revise(booking)
         self._count(booking.demand, 1)
         self.used_ports += booking.demand.ports
         for use in booking.demand.pools:
@@ -117,10 +123,16 @@ class Ledger:
                 self._change(use.held, 1)
             pool.users[uid] = use.taken
 
+    def revise(self, booking: Booking) -> None:
+        """Replace the booking of a pod by one with the same demand."""
+        self.bookings[booking.pod.metadata.uid] = booking
+        self.revision = next(_REVISIONS)
+
     def cancel(self, uid: str) -> Booking | None:
         """Book a pod out. Return None if it was not booked."""
         booking = self.bookings.pop(uid, None)
         if booking is not None:
+            self.revision = next(_REVISIONS)
             self._count(booking.demand, -1)
             for port in booking.demand.ports:
                 self.used_ports.remove(port)
@@ -139,6 +151,7 @@ class Ledger:
         copy.requested = dict(self.requested)
         copy.scored_cpu, copy.scored_memory = self.scored_cpu, self.scored_memory
         copy.bookings = dict(self.bookings)
+        copy.revision = self.revision
         copy.used_ports = list(self.used_ports)
         for claim, pool in self.pools.items():
             copy.pools[claim] = Pool(pool.held)

@@ -89,24 +89,26 @@ NO_ELEMENTS: Final = 0
 class Numbering:
     """Gives every element that occurs a bit of its own."""
 
-    __slots__ = ("_bits", "_next")
+    __slots__ = ("_numbers", "_size")
 
     def __init__(self) -> None:
-        self._bits: dict[Element, int] = {}
-        self._next = 1
+        # The numbers of bits, since thousands of sets with one bit each would take more memory than the devices.
+        self._numbers: dict[Element, int] = {}
+        self._size = 0
 
     def of(self, value: Iterable[Element]) -> int:
         """Return the bits of a value's elements."""
         total = 0
         for element in value:
-            bit = self._bits.get(element)
-            if bit is None:
-                bit = self._bits[element] = self.unique()
-            total |= bit
+            number = self._numbers.get(element)
+            if number is None:
+                number = self._numbers[element] = self._size
+                self._size += 1
+            total |= 1 << number
         return total
 
     def unique(self) -> int:
         """Return a bit that no element has."""
-        bit = self._next
-        self._next <<= 1
+        bit = 1 << self._size
+        self._size += 1
         return bit

@@ -7,11 +7,8 @@ distinct constraint it holds the elements that any device has; it starts with no
 
 from __future__ import annotations
 
-import functools
-import operator
-
 from drachma import errors
-from drachma.allocator import attributes, budget, screening
+from drachma.allocator import attributes, budget, occurrences, screening
 from drachma.allocator import claim as claims
 from drachma.allocator import view as views
 
@@ -22,8 +19,7 @@ class Check:
     """A constraint as it applies to the devices of one option."""
 
     __slots__ = (
-        "_holders", "_is_large", "_screener", "attribute", "bits", "derived", "distinct", "failing", "number",
-        "untyped",
+        "_screener", "attribute", "bits", "derived", "distinct", "failing", "number", "occurrences", "untyped",
     )  # fmt: skip
 
     def __init__(self, number: int, constraint: claims.Constraint, screener: screening.Screener) -> None:
@@ -34,14 +30,17 @@ class Check:
         self.distinct = constraint.distinct
         self.derived = ""
         """The expression that computes the attribute for this option, if there is one."""
-        self.bits: list[int] = []
-        """The value of each position; 0 where a device has none that can be compared."""
+        self.take(occurrences.Occurrences(()))
         self.failing = 0
         """Devices whose derived attribute cannot be computed."""
         self.untyped = 0
         """Devices with a value of no known type, which only the first device that is chosen may have."""
-        self._holders: dict[int, int] | None = None
-        self._is_large: bool | None = None
+
+    def take(self, values: occurrences.Occurrences) -> None:
+        """Take the values of all devices, which other checks may share."""
+        self.occurrences = values
+        self.bits = values.bits
+        """The value of each position; 0 where a device has none that can be compared."""
 
     def extend(self, elements: int, position: int) -> int | None:
         """Return the elements with one more device, or None if it breaks the constraint. Not for failing devices."""
@@ -52,45 +51,13 @@ class Check:
             return elements & bits or None
         return elements | bits if bits and not elements & bits else None
 
-    def holders(self) -> dict[int, int]:
-        """Return, for each element that occurs, the devices that have it."""
-        if self._holders is None:
-            holders: dict[int, int] = {}
-            for position, bits in enumerate(self.bits):
-                while bits:
-                    element = bits & -bits
-                    holders[element] = holders.get(element, 0) | 1 << position
-                    bits ^= element
-            self._holders = holders
-        return self._holders
-
     def holding(self, elements: int) -> int:
         """Return the devices that have one of these elements."""
-        holders = self.holders()
-        devices = 0
-        while elements:
-            element = elements & -elements
-            devices |= holders.get(element, 0)
-            elements ^= element
-        return devices
+        return self.occurrences.holding(elements)
 
     def elements(self, units: int) -> int:
-        """Return all elements that some of these devices have. Costs the number of elements, or that of devices."""
-        elements = 0
-        if self._has_many_elements():
-            for position in views.positions(units):
-                elements |= self.bits[position]
-            return elements
-        for element, devices in self.holders().items():
-            if devices & units:
-                elements |= element
-        return elements
-
-    def _has_many_elements(self) -> bool:
-        """Return True if there are more elements than devices, as in lists."""
-        if self._is_large is None:
-            self._is_large = functools.reduce(operator.or_, self.bits, 0).bit_count() > len(self.bits)
-        return self._is_large
+        """Return all elements that some of these devices have."""
+        return self.occurrences.elements(units)
 
     def failure(self, view: views.View, position: int) -> errors.AllocationError:
         """Return the error of a device whose derived attribute cannot be computed."""
@@ -112,7 +79,8 @@ class Check:
         lists = self._screener.features.list_type_attributes
         column = view.column(self.attribute, lists=lists)
         numbering = column.numbering
-        self.bits = bits = [0] * len(column.bits)
+        bits = [0] * len(column.bits)
+        self.take(occurrences.Occurrences(bits))
         try:
             derivation = self._screener.derivation(expression)
         except errors.CelError:
@@ -157,7 +125,7 @@ def checks(
             check.derive(view, way.derived[constraint.attribute], among=among, budget=budget)
         else:
             column = view.column(constraint.attribute, lists=screener.features.list_type_attributes)
-            check.bits = column.bits
+            check.take(column.occurrences)
             check.untyped = column.untyped
         applicable.append(check)
     if not way.derived:

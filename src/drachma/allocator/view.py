@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from drachma import errors
-from drachma.allocator import attributes, gathering, placement, pool
+from drachma.allocator import attributes, gathering, occurrences, placement, pool
 from drachma.api import resourceclaim, resourceslice
 from drachma.claims import identity
 
@@ -160,7 +160,7 @@ class View:
 class AttributeColumn:
     """One attribute of all devices of a view, as bits: see :mod:`drachma.allocator.attributes`."""
 
-    __slots__ = ("bits", "numbering", "untyped")
+    __slots__ = ("bits", "numbering", "occurrences", "untyped")
 
     def __init__(self, view: View, name: str, *, lists: bool) -> None:
         self.numbering = attributes.Numbering()
@@ -173,11 +173,14 @@ class AttributeColumn:
             for device in block.devices:
                 value = attributes.elements(attributes.lookup(device.attributes, name, driver=driver), lists=lists)
                 self.append(value, lists=lists)
+        self.occurrences = occurrences.Occurrences(self.bits)
+        """Values of all devices, for the checks of all requests."""
 
     def arranged(self, order: Sequence[int], arrange: Callable[[int], int]) -> AttributeColumn:
         """Return the column of a view in another order: positions to take, and a conversion of sets."""
         column = copy.copy(self)
         column.bits = [self.bits[position] for position in order]
+        column.occurrences = occurrences.Occurrences(column.bits)
         column.untyped = arrange(self.untyped)
         return column
 

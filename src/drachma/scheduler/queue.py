@@ -6,6 +6,9 @@ minutes. PreEnqueue plugins are asked before a pod becomes active: a pod that wa
 the scheduler's time. The pause after a failed attempt ends early if no other pod is active, unless the attempt failed
 with an error.
 
+A pod for which a remedy is being applied stays parked. A change that helps it meanwhile, such as the first of several
+evictions, counts once the remedy is applied.
+
 The clock is passed in. Nothing here waits.
 """
 
@@ -77,8 +80,8 @@ class QueuedPod:
     """Pod in the queue, with the history of its attempts."""
 
     __slots__ = (
-        "added", "attempts", "claims", "failures", "first_attempt", "info", "is_error", "parked", "ready", "rejectors",
-        "retries", "ticket", "was_flushed", "where",
+        "added", "attempts", "claims", "failures", "first_attempt", "info", "is_awaited", "is_error", "parked", "ready",
+        "rejectors", "retries", "ticket", "was_flushed", "where",
     )  # fmt: skip
 
     def __init__(self, info: podinfo.PodInfo, now: float) -> None:
@@ -92,6 +95,8 @@ class QueuedPod:
         """Number of failed attempts that count for the next pause."""
         self.first_attempt: float | None = None
         self.rejectors: frozenset[str] = frozenset()
+        self.is_awaited = False
+        """True if a change would have helped the pod while a remedy was being applied for it."""
         self.is_error = False
         self.parked = 0.0
         self.ready = 0.0
@@ -117,13 +122,18 @@ class Queue:
         pauses: Pauses | None = None,
         count: Counter | None = None,
         on_ready: Callable[[], None] = lambda: None,
+        is_being_helped: Callable[[str], bool] = lambda uid: False,
     ) -> None:
-        """``on_ready`` is called when there may be a pod to pop."""
+        """``on_ready`` is called when there may be a pod to pop.
+
+        ``is_being_helped`` returns True while a remedy is being applied for the pod of a uid.
+        """
         self._pre_enqueue: Final = pre_enqueue
         self._monotonic: Final = monotonic
         self._pauses: Final = pauses or Pauses()
         self._count: Final[Counter] = count or (lambda queue, event: None)
         self._on_ready: Final = on_ready
+        self._is_being_helped: Final = is_being_helped
         self._entries: Final[dict[cache.Key, QueuedPod]] = {}
         self._parked: Final[dict[cache.Key, QueuedPod]] = {}
         self._active: Final[_Heap] = []
@@ -180,7 +190,7 @@ class Queue:
             return
         for change in changes.waiting_pod_changes(old, new):
             if self._helps(entry, change):
-                self._move(entry, event=change.label)
+                self._wake(entry, event=change.label)
                 return
         if entry.claims != _claims(entry.info):
             self._unindex(entry)
@@ -278,7 +288,13 @@ class Queue:
                     and hint.helps(entry.info.pod, change.old, change.new)
                     and not self._is_still_gated(entry)
                 ):
-                    self._move(entry, event=change.label)
+                    self._wake(entry, event=change.label)
+
+    def remedied(self, key: cache.Key) -> None:
+        """Note that a remedy for a pod was applied. The pod is tried again if a change has helped it meanwhile."""
+        entry = self._entries.get(key)
+        if entry is not None and entry.is_awaited and key in self._parked:
+            self._move(entry, event="RemedyApplied")
 
     def activate(self, key: cache.Key) -> None:
         """Try a pod again now, even if it is parked or backs off."""
@@ -332,6 +348,13 @@ class Queue:
         rejection = self._pre_enqueue(entry.info.pod)
         return rejection is not None and entry.rejectors == {rejection.plugin}
 
+    def _wake(self, entry: QueuedPod, *, event: str) -> None:
+        """Make a parked pod active that a change helps, unless the change is part of a remedy for the pod."""
+        if self._is_being_helped(entry.info.uid):
+            entry.is_awaited = True
+        else:
+            self._move(entry, event=event)
+
     def _move(self, entry: QueuedPod, *, event: str) -> None:
         """Make a parked pod active, at once or after the rest of its pause."""
         self._take_out(entry)
@@ -363,6 +386,7 @@ class Queue:
         self._on_ready()
 
     def _park(self, entry: QueuedPod, where: Where) -> None:
+        entry.is_awaited = False
         entry.parked = self._monotonic()
         self._put(entry, where)
         self._parked[entry.info.key] = entry

@@ -99,6 +99,7 @@ class Scheduler:
             pauses=self._settings.pauses,
             count=self.metrics.incoming,
             on_ready=self._ready.set,
+            is_being_helped=lambda uid: self._remedies.is_helping(uid),
         )
         self.metrics.watch(self.queue, self.snapshot)
         # Not the recorder of the surroundings, which several schedulers of one name may share.

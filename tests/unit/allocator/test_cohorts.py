@@ -46,4 +46,4 @@ def test_a_claim_of_its_own_costs_nothing() -> None:
     """Devices may have thousands of values, so they are only counted for claims that are alike."""
     single = _problem(claims=1, devices=4)
     assert cohorts.Cohorts(single, _candidates(single)).can_agree(0, 0)
-    assert all(check._holders is None for option in _candidates(single) for check in option.checks)
+    assert all(check.occurrences._index is None for option in _candidates(single) for check in option.checks)

@@ -18,7 +18,9 @@ from drachma.testing import pod as a_pod
 class World:
     """A queue with two plugins: one waits for nodes with the pod's name, one for claims."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, helped: set[str] | None = None) -> None:
+        """``helped`` are the uids of pods for which remedies are being applied."""
+        self.helped = helped or set()
         self.now = 100.0
         self.gated: set[str] = set()
         self.asked: list[str] = []
@@ -35,6 +37,7 @@ class World:
             self._pre_enqueue,
             monotonic=lambda: self.now,
             count=lambda queue, event: self.counted.append((queue, event)),
+            is_being_helped=lambda uid: uid in self.helped,
         )
 
     def _node_helps(self, waiting: pod.Pod, _old: Any, new: Any) -> bool:
@@ -315,3 +318,26 @@ def test_pods_of_a_gang_are_taken_from_wherever_they_wait() -> None:
     ]
     assert world.pop() is None
     assert len(world.queue) == 1
+
+
+def test_a_pod_that_a_remedy_helps_is_tried_after_the_remedy() -> None:
+    world = World(helped={"uid-n1"})
+    world.add("n1")
+    world.fail("Nodes")
+    world.queue.wake(node_added("n1"))
+    assert world.pop() is None
+    world.helped.clear()
+    world.queue.remedied(cache.Key("default", "n1"))
+    assert world.pop() == "n1"
+
+
+def test_a_remedy_alone_wakes_no_pod() -> None:
+    world = World(helped={"uid-n1"})
+    world.add("n1")
+    world.fail("Nodes")
+    world.queue.wake(node_added("n2"))
+    world.helped.clear()
+    world.queue.remedied(cache.Key("default", "n1"))
+    assert world.pop() is None
+    world.queue.wake(node_added("n1"))
+    assert world.pop() == "n1"

@@ -54,9 +54,11 @@ class RemedyWorld:
     async def finish(self, remedy: FakeRemedy) -> None:
         self.remedies.start((remedy,), (self.info,))
         assert self.remedies.is_under_way("help")
+        assert self.remedies.is_helping("p")
         remedy.may_finish.set()
         await asyncio.gather(*self.tasks)
         assert not self.remedies.is_under_way("help")
+        assert not self.remedies.is_helping("p")
 
 
 @pytest.mark.parametrize(

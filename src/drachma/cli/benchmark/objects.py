@@ -32,13 +32,14 @@ def node_name(number: int) -> str:
     return f"scheduler-perf-dra-{number}"
 
 
-def node(number: int, labels: Mapping[str, str]) -> Document:
-    """Return a node with 4 CPUs and 32 GiB for 110 pods, with these labels among others."""
-    amounts = {"pods": "110", "cpu": "4", "memory": "32Gi"}
+def node(number: int, labels: Mapping[str, str], *, pods: int = 110) -> Document:
+    """Return a node with 4 CPUs and 32 GiB for some pods, with these labels among others."""
+    amounts = {"pods": str(pods), "cpu": "4", "memory": "32Gi"}
+    name = node_name(number)
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": node_name(number), "labels": {"node-with-dra": "true", **labels}},
+        "metadata": {"name": name, "labels": {"node-with-dra": "true", "kubernetes.io/hostname": name, **labels}},
         "status": {
             "capacity": amounts,
             "allocatable": amounts,

@@ -6,9 +6,6 @@ from typing import Final
 
 from drachma.cli.benchmark.objects import Document, node_name
 
-ZONES: Final = 3
-"""Zones of a cluster whose nodes have any."""
-
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 
@@ -16,9 +13,13 @@ _COLOR: Final = "color"
 _HIGH: Final = "high-priority"
 
 
-def zone_name(number: int) -> str:
-    """Return the zone of a node."""
-    return f"zone-{number % ZONES}"
+def zone_labels(number: int, zones: int) -> dict[str, str]:
+    """Return the labels of a node in one of several zones; none if there are no zones."""
+    return {ZONE: _zone_name(number % zones)} if zones else {}
+
+
+def _zone_name(number: int) -> str:
+    return f"zone-{number}"
 
 
 def pod(namespace: str, _number: int) -> Document:
@@ -43,9 +44,27 @@ def preferring_pod(namespace: str, _number: int) -> Document:
     return _colored_pod(namespace, "red", affinity=affinity)
 
 
+def shunning_pod(namespace: str, _number: int) -> Document:
+    """Return a pod that prefers nodes without pods like it."""
+    preferred = [{"weight": 1, "podAffinityTerm": _term("yellow", HOST)}]
+    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+    return _colored_pod(namespace, "yellow", affinity=affinity)
+
+
+def repelled_pod(namespace: str, _number: int) -> Document:
+    """Return a pod without rules that other pods share no node with."""
+    return _colored_pod(namespace, "green")
+
+
+def mixed_pod(namespace: str, number: int) -> Document:
+    """Return one of five sorts of pods in turn: without rules, and with each kind of affinity."""
+    sorts = (pod, attracted_pod, repelling_pod, preferring_pod, shunning_pod)
+    return sorts[number % len(sorts)](namespace, number)
+
+
 def zoned_pod(namespace: str, _number: int) -> Document:
-    """Return a pod for the nodes of two zones."""
-    expression = {"key": ZONE, "operator": "In", "values": [zone_name(0), zone_name(1)]}
+    """Return a pod for the nodes of two zones, of which upstream's cluster has the first."""
+    expression = {"key": ZONE, "operator": "In", "values": [_zone_name(0), _zone_name(1)]}
     return _pod(namespace, cpu="100m", affinity=_node_affinity({"matchExpressions": [expression]}))
 
 
@@ -59,10 +78,12 @@ def softly_spread_pod(namespace: str, _number: int) -> Document:
     return _colored_pod(namespace, "blue", topologySpreadConstraints=[_spread("ScheduleAnyway")])
 
 
-def node_pod(namespace: str, number: int) -> Document:
-    """Return a pod for one node, as controllers of daemon sets create them."""
-    field = {"key": "metadata.name", "operator": "In", "values": [node_name(number)]}
-    return _pod(namespace, cpu="100m", affinity=_node_affinity({"matchFields": [field]}))
+def node_pod(namespace: str, _number: int) -> Document:
+    """Return a pod for the first node, as controllers of daemon sets create them, that requests nothing."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node_name(0)]}
+    document = _pod(namespace, cpu="100m", affinity=_node_affinity({"matchFields": [field]}))
+    del document["spec"]["containers"][0]["resources"]
+    return document
 
 
 def unimportant_pod(namespace: str, _number: int) -> Document:

@@ -53,7 +53,7 @@ async def prepare(client: Client, workload: workloads.Workload, *, rng: random.R
     for policy in workload.policies:
         await create(client, policy)
     nodes = [
-        objects.node(number, {plainpods.ZONE: plainpods.zone_name(number)} if workload.has_zones else {})
+        objects.node(number, plainpods.zone_labels(number, workload.zones), pods=workload.node_pods)
         for number in range(workload.nodes)
     ]
     slices = [each for number in range(workload.nodes) for each in workload.slices(number)]

@@ -1,8 +1,8 @@
 """Workloads: the number of nodes, their devices, the claims of pods, and kube-scheduler's rate.
 
 Those with claims have upstream's parameters. Workloads that upstream has only as functional tests, with ten pods on one
-node, run on 500 nodes here, half full, like the largest of the others. The ``plain`` ones, without claims, follow
-upstream's workloads of 5,000 nodes with a tenth of the nodes and pods.
+node, run on 500 nodes here, half full, like the largest of the others. The ``plain`` ones, without claims, have the
+parameters of upstream's benchmarks of the other plugins; with fewer nodes, there are fewer pods in proportion.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Pods before the measurement, if they differ."""
     pods_share_claims: bool = False
     """True if the pods use claims that exist before them, in groups of five."""
-    has_zones: bool = False
-    """True if the nodes are in zones."""
+    zones: int = 0
+    """Number of zones that the nodes are in."""
+    node_pods: int = 110
+    """Number of pods that fit on a node."""
     early_claim_spec: objects.Document | None = None
     """Spec of the claims before the measurement, if it differs."""
     groups: int = 0
@@ -184,8 +186,9 @@ _SCORED: Final = "example.com/gpu"
 
 
 def _plain_pods(name: str, pod: MakePod, *, pods: int, **fields: object) -> Workload:
+    """Return a workload without claims. Its aim is the rate below which upstream's own run fails, if it has one."""
     workload = Workload(
-        name=f"plain/{name}_500nodes", pods=pods, seconds=0.0, slices=objects.no_slices, policies=(), pod=pod
+        name=f"plain/{name}", nodes=5000, pods=pods, seconds=0.0, slices=objects.no_slices, policies=(), pod=pod
     )
     return msgspec.structs.replace(workload, **fields)
 
@@ -288,36 +291,58 @@ WORKLOADS: Final = (
         policies=tuple(objects.extended_class(number, _SCORED) for number in range(20)),
         pod=functools.partial(objects.extended_pod, resources=(_SCORED,)),
     ),
-    _plain_pods("basic", plainpods.pod, early_pods=100, pods=1000),
-    _plain_pods("podantiaffinity", plainpods.repelling_pod, early_pods=100, pods=200),
-    _plain_pods("podaffinity", plainpods.attracted_pod, early_pods=500, pods=500, has_zones=True),
-    _plain_pods("preferredpodaffinity", plainpods.preferring_pod, early_pods=500, pods=500),
-    _plain_pods("nodeaffinity", plainpods.zoned_pod, early_pods=500, pods=1000, has_zones=True),
+    _plain_pods("basic_5000nodes_10000pods", plainpods.pod, early_pods=1000, pods=10_000, aim=680),
+    _plain_pods("basic_5000nodes_50000pods", plainpods.pod, early_pods=5000, pods=50_000, aim=790),
+    _plain_pods("daemonset_15000nodes", plainpods.node_pod, nodes=15_000, pods=30_000, node_pods=90_000, aim=1100),
+    _plain_pods("podantiaffinity_5000nodes", plainpods.repelling_pod, early_pods=1000, pods=2000, aim=180),
     _plain_pods(
-        "topologyspreading",
+        "podmatchingantiaffinity_5000nodes",
+        plainpods.repelled_pod,
+        early_pods=1000,
+        early_pod=plainpods.repelling_pod,
+        pods=5000,
+        aim=540,
+    ),
+    _plain_pods("podaffinity_5000nodes", plainpods.attracted_pod, early_pods=5000, pods=5000, zones=1, aim=70),
+    _plain_pods("preferredpodaffinity_5000nodes", plainpods.preferring_pod, early_pods=5000, pods=5000, aim=160),
+    _plain_pods("preferredpodantiaffinity_5000nodes", plainpods.shunning_pod, early_pods=5000, pods=5000, aim=190),
+    _plain_pods("nodeaffinity_5000nodes", plainpods.zoned_pod, early_pods=5000, pods=10_000, zones=1, aim=540),
+    _plain_pods(
+        "mixed_5000nodes",
+        plainpods.pod,
+        early_pods=10_000,
+        early_pod=plainpods.mixed_pod,
+        pods=5000,
+        zones=1,
+        aim=540,
+    ),
+    _plain_pods(
+        "topologyspreading_5000nodes",
         plainpods.spread_pod,
-        early_pods=100,
+        early_pods=5000,
         early_pod=plainpods.pod,
-        pods=500,
-        has_zones=True,
+        pods=5000,
+        zones=3,
+        aim=460,
     ),
     _plain_pods(
-        "preferredtopologyspreading",
+        "preferredtopologyspreading_5000nodes",
         plainpods.softly_spread_pod,
-        early_pods=100,
+        early_pods=5000,
         early_pod=plainpods.pod,
-        pods=500,
-        has_zones=True,
+        pods=5000,
+        zones=3,
+        aim=340,
     ),
     _plain_pods(
-        "preemption",
+        "preemption_1000nodes",
         plainpods.important_pod,
-        early_pods=2000,
+        nodes=1000,
+        early_pods=4000,
         early_pod=plainpods.unimportant_pod,
-        pods=500,
+        pods=1000,
         policies=(plainpods.priority_class(),),
     ),
-    _plain_pods("daemonset", plainpods.node_pod, pods=500),
 )
 
 

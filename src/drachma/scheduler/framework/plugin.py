@@ -12,7 +12,7 @@ plugin serves live decisions, dry runs and what-if questions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from drachma.accounting import ledger
@@ -73,6 +73,13 @@ class Filters(Protocol):
 
     def filter_with_nominated_pods(self, cycle: cyclestate.CycleState, alive: int) -> Filtered: ...
 
+    def local_question(self, cycle: cyclestate.CycleState) -> Hashable | None:
+        """Return a key of what the filters ask each node, or None if they read more than the node.
+
+        Equal keys mean equal answers of nodes that are equal, with the same pods on them.
+        """
+        ...
+
 
 @runtime_checkable
 class PreEnqueuePlugin(Plugin, Protocol):
@@ -107,6 +114,18 @@ class FilterPlugin(Plugin, Protocol):
 
     def filter(self, cycle: cyclestate.CycleState, alive: int) -> Filtered:
         """Filter nodes. ``alive`` is never empty."""
+        ...
+
+
+@runtime_checkable
+class LocalFilterPlugin(Plugin, Protocol):
+    """Filter plugin whose answers for some pods depend on nothing but the node and the pods on it.
+
+    The answers of dry runs are kept for the next pod of the same shape if all filters are local.
+    """
+
+    def is_local(self, cycle: cyclestate.CycleState) -> bool:
+        """Return True if the answer about a node follows from the shape of the pod, the node, and the pods on it."""
         ...
 
 

@@ -6,13 +6,13 @@ depend on the order too: a node counts for the first plugin that rejects it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from drachma.accounting import ledger
 from drachma.api import pod
 from drachma.scheduler.framework import bindingwork, cyclestate, diagnosis, handle, hints, plugin, scoring, verdict
-from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo, podinfo
+from drachma.scheduler.snapshot import Snapshot, assignment, nodeinfo, podaffinity, podinfo
 
 _POINTS: Final[tuple[tuple[str, type], ...]] = (
     ("PreEnqueue", plugin.PreEnqueuePlugin),
@@ -69,6 +69,11 @@ class Profile:
         self._pre_enqueue: Final = [each for each in plugins if isinstance(each, plugin.PreEnqueuePlugin)]
         self._pre_filters: Final = [each for each in plugins if isinstance(each, plugin.PreFilterPlugin)]
         self._filters: Final = [(each.name, each.filter) for each in plugins if isinstance(each, plugin.FilterPlugin)]
+        self._local_filters: Final = [
+            (each.name, each.is_local if isinstance(each, plugin.LocalFilterPlugin) else None)
+            for each in plugins
+            if isinstance(each, plugin.FilterPlugin)
+        ]
         self._post_filters: Final = [each for each in plugins if isinstance(each, plugin.PostFilterPlugin)]
         self._scores: Final = [
             (entry.plugin.score, entry.weight)
@@ -156,21 +161,56 @@ class Profile:
 
     def filter_with_nominated_pods(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         """Filter nodes that must also have room for more important pods nominated for them."""
-        nominated_nodes = 0
-        fork: Snapshot | None = None
-        for node, pods in cycle.snapshot.nominations.ahead_of(cycle.pod):
-            info = cycle.snapshot.nodes.find(node)
-            if info is None or not info.bit & alive:
-                continue
-            nominated_nodes |= info.bit
-            fork = fork or cycle.snapshot.fork()
-            for nominee in pods:
-                fork.bind(assignment.Assignment(nominee.pod, node, nominee.demand))
-        if fork is None:
+        nominated = _nominated(cycle, alive)
+        if not nominated:
             return self.filter(cycle, alive)
-        passing, rejections = self.filter(cycle.on(fork), nominated_nodes)
-        passing, more = self.filter(cycle, alive & ~nominated_nodes | passing)
+        passing, rejections = self._filter_nominated_nodes(cycle, nominated)
+        others = alive
+        for info, _ in nominated:
+            others &= ~info.bit
+        passing, more = self.filter(cycle, others | passing)
         return passing, [*rejections, *more]
+
+    def _filter_nominated_nodes(self, cycle: cyclestate.CycleState, nominated: _Nominated) -> plugin.Filtered:
+        """Filter nodes as if the pods nominated for them were there."""
+        has_rules = any(podaffinity.is_stated(each.pod) for _, nominees in nominated for each in nominees)
+        question = self.local_question(cycle) if len(nominated) > 1 and not has_rules else None
+        if question is None:
+            return self._filter_occupied_nodes(cycle, nominated)
+        answers = cycle.snapshot.trials.answers(question, _Occupied)
+        passing, by_rejection = 0, dict[verdict.Rejection, int]()
+        unanswered: list[tuple[nodeinfo.NodeInfo, list[podinfo.PodInfo]]] = []
+        for info, nominees in nominated:
+            answer = answers.find(info, nominees)
+            if answer is None:
+                unanswered.append((info, nominees))
+            elif answer.rejection is None:
+                passing |= info.bit
+            else:
+                by_rejection[answer.rejection] = by_rejection.get(answer.rejection, 0) | info.bit
+        rejections = list(by_rejection.items())
+        if unanswered:
+            more_passing, more = self._filter_occupied_nodes(cycle, unanswered)
+            for info, nominees in unanswered:
+                rejection = next((each for each, nodes in more if nodes & info.bit), None)
+                answers.keep(info, nominees, _Occupied(rejection))
+            passing, rejections = passing | more_passing, [*rejections, *more]
+        return passing, rejections
+
+    def _filter_occupied_nodes(self, cycle: cyclestate.CycleState, nominated: _Nominated) -> plugin.Filtered:
+        fork, nodes = cycle.snapshot.fork(), 0
+        for info, nominees in nominated:
+            nodes |= info.bit
+            for nominee in nominees:
+                fork.bind(assignment.Assignment(nominee.pod, info.name, nominee.demand))
+        return self.filter(cycle.on(fork), nodes)
+
+    def local_question(self, cycle: cyclestate.CycleState) -> Hashable | None:
+        """Return a key of what the filters ask each node, or None if they read more than the node."""
+        for name, is_local in self._local_filters:
+            if name not in cycle.skipped and (is_local is None or not is_local(cycle)):
+                return None
+        return self, podinfo.shape(cycle.pod.pod)
 
     def post_filter(self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> plugin.PostFilterResult:
         """Return what may help a pod that fits nowhere: from the first plugin that succeeds, or from all plugins."""
@@ -217,6 +257,27 @@ class Profile:
             if todo is not None:
                 work.append((each.name, todo))
         return work
+
+
+_Nominated = Sequence[tuple[nodeinfo.NodeInfo, list[podinfo.PodInfo]]]
+"""Nodes, each with the pods nominated for it."""
+
+
+class _Occupied(NamedTuple):
+    """Answer of a node on which the pods nominated for it count."""
+
+    rejection: verdict.Rejection | None
+
+
+def _nominated(cycle: cyclestate.CycleState, alive: int) -> _Nominated:
+    """Return the nodes among these that are nominated for more important pods."""
+    nodes, nominations = cycle.snapshot.nodes, cycle.snapshot.nominations
+    if alive and not alive & (alive - 1):
+        info = nodes.at(alive.bit_length() - 1)
+        nominees = nominations.ahead_on(cycle.pod, info.name)
+        return [(info, nominees)] if nominees else []
+    found = ((nodes.find(name), nominees) for name, nominees in nominations.ahead_of(cycle.pod))
+    return [(info, nominees) for info, nominees in found if info is not None and info.bit & alive]
 
 
 def _unsatisfied_message(plugins: list[str], *, suffix: str = "") -> str:

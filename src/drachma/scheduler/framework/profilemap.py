@@ -6,7 +6,7 @@ goes to the profile of the pod that it is about, so that decisions, previews and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 from drachma.accounting import ledger
@@ -54,6 +54,10 @@ class ProfileMap(Profile):
     def filter_with_nominated_pods(self, cycle: cyclestate.CycleState, alive: int) -> plugin.Filtered:
         """Filter nodes that must also have room for more important pods nominated for them."""
         return self.of(cycle.pod.pod).filter_with_nominated_pods(cycle, alive)
+
+    def local_question(self, cycle: cyclestate.CycleState) -> Hashable | None:
+        """Return a key of what the filters ask each node, or None if they read more than the node."""
+        return self.of(cycle.pod.pod).local_question(cycle)
 
     def post_filter(self, cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> plugin.PostFilterResult:
         """Return what may help a pod that fits nowhere."""

@@ -3,6 +3,10 @@
 It only decides, in forks of the snapshot; the eviction is a remedy. As upstream, evictions free no devices: a claim
 keeps its devices until it is deallocated. Disruption budgets are respected if possible, and exceeded otherwise.
 
+Pods of one shape come in hundreds. If the filters read nothing but the node and the pods on it, the outcome of a dry
+run is kept for the next pod, and only nodes that changed are tried again
+(:mod:`~drachma.scheduler.snapshot.trialmemory`).
+
 With the gate DrachmaDevicePreemption, a pod that needs devices also evicts pods that hold them. Then the fewest and
 least important victims are evicted, and disruption budgets are never exceeded.
 """
@@ -11,12 +15,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.api import pod
+from drachma.bounds import effort
 from drachma.claims import podclaims
 from drachma.scheduler.framework import cyclestate, diagnosis, eviction, plugin, verdict, victims
-from drachma.scheduler.snapshot import nodeclass, nodeinfo
+from drachma.scheduler.snapshot import gangs, nodeclass, nodeinfo, trialmemory
 
 _NAME: Final = "DefaultPreemption"
 _NOT_HELPFUL: Final = verdict.Rejection(_NAME, ("Preemption is not helpful for scheduling",))
@@ -43,18 +48,18 @@ class DefaultPreemption:
             return _result(problem)
         potential = list(nodeclass.slots(unfit.resolvable))
         rejections: list[tuple[verdict.Rejection, int]] = []
-        candidates: list[eviction.Eviction] = []
+        candidates: list[_Candidate] = []
         is_harmless = False
+        trials = _Trials(cycle, filters)
         start = self._rng.randrange(len(potential)) if potential else 0
         enough = min(max(len(potential) * _CANDIDATES_PERCENT // 100, _LEAST_CANDIDATES), len(potential))
         for slot in potential[start:] + potential[:start]:
-            trial = cycle.on(cycle.snapshot.fork())
-            outcome = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=filters)
+            outcome = trials.outcome(slot)
             if isinstance(outcome, verdict.Rejection):
                 rejections.append((outcome, 1 << slot))
                 continue
             candidates.append(outcome)
-            is_harmless = is_harmless or not outcome.violations
+            is_harmless = is_harmless or not outcome.eviction.violations
             if is_harmless and len(candidates) >= enough:
                 break
         if not candidates:
@@ -63,7 +68,8 @@ class DefaultPreemption:
                 unfit.node_count, None, tuple(rejections), (_NOT_HELPFUL, absent) if absent else None
             )
             return _result(failed.message(), is_hopeless=True)
-        best = min(candidates, key=_rank)
+        # The outcome may be one for an earlier pod.
+        best = min(candidates, key=_rank).eviction._replace(preemptor=eviction.Preemptor("pod", cycle.pod.uid))
         message = f"found a potential placement for pod on node {best.node}, preempting {len(best.victims)} victims"
         message += eviction.freed_devices(best.freed)
         return _result(message)._replace(node=best.node, remedies=(best,))
@@ -85,6 +91,65 @@ def _ineligible(cycle: cyclestate.CycleState, unfit: diagnosis.Diagnosis) -> str
         if is_lesser and victims.is_being_preempted(booking.pod):
             return "not eligible due to a terminating pod on the nominated node."
     return ""
+
+
+class _Candidate(NamedTuple):
+    """Eviction that would help, with its rank among others. Lower ranks are better."""
+
+    eviction: eviction.Eviction
+    rank: tuple[int, int, int, int, float]
+
+
+class _Outcome(NamedTuple):
+    """Outcome of a dry run on one node."""
+
+    value: _Candidate | verdict.Rejection
+
+
+class _Trials:
+    """Dry runs of one pod."""
+
+    def __init__(self, cycle: cyclestate.CycleState, filters: plugin.Filters) -> None:
+        self._cycle: Final = cycle
+        self._filters: Final = filters
+        self._answers: Final = _answers(cycle, filters)
+        self._shared: cyclestate.CycleState | None = None
+        """Trial of all nodes whose pods do not matter to each other."""
+
+    def outcome(self, slot: int) -> _Candidate | verdict.Rejection:
+        """Return the eviction from a node, or why it would not help."""
+        effort.spend(1)
+        cycle, answers = self._cycle, self._answers
+        node = cycle.snapshot.nodes.at(slot)
+        if answers is None:
+            return self._try(cycle.on(cycle.snapshot.fork()), slot)
+        nominees = cycle.snapshot.nominations.ahead_on(cycle.pod, node.name)
+        kept = answers.find(node, nominees)
+        if kept is not None:
+            return kept.value
+        if _has_groups(node):
+            return self._try(cycle.on(cycle.snapshot.fork()), slot)
+        if self._shared is None:
+            self._shared = cycle.on(cycle.snapshot.fork())
+        outcome = self._try(self._shared, slot)
+        answers.keep(node, nominees, _Outcome(outcome))
+        return outcome
+
+    def _try(self, trial: cyclestate.CycleState, slot: int) -> _Candidate | verdict.Rejection:
+        result = _dry_run(trial, trial.snapshot.nodes.at(slot), filters=self._filters)
+        return result if isinstance(result, verdict.Rejection) else _Candidate(result, _rank_of(result))
+
+
+def _answers(cycle: cyclestate.CycleState, filters: plugin.Filters) -> trialmemory.Answers[_Outcome] | None:
+    """Return the outcomes of dry runs for earlier pods of the same shape, or None if they depend on more than nodes."""
+    snapshot = cycle.snapshot
+    question = filters.local_question(cycle)
+    return None if question is None else snapshot.trials.answers((question, snapshot.budgets.version), _Outcome)
+
+
+def _has_groups(node: nodeinfo.NodeInfo) -> bool:
+    """Return True if a pod of the node belongs to a group, whose priority and other pods matter too."""
+    return any(gangs.key_of(booking.pod) is not None for booking in node.ledger.bookings.values())
 
 
 def _dry_run(
@@ -142,7 +207,11 @@ def _dry_run_for_devices(
     return eviction.Eviction(preemptor, node.name, chosen.victims, 0, freed, (trial.pod.pod,))
 
 
-def _rank(candidate: eviction.Eviction) -> tuple[int, int, int, int, float]:
+def _rank(candidate: _Candidate) -> tuple[int, int, int, int, float]:
+    return candidate.rank
+
+
+def _rank_of(candidate: eviction.Eviction) -> tuple[int, int, int, int, float]:
     """Return the sort key of candidates, best first: by exceeded budgets, and then as upstream by the victims.
 
     That is by the highest priority, the sum of priorities, their number, and the age of the most important victim.

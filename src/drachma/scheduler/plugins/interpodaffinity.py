@@ -56,6 +56,11 @@ class InterPodAffinity:
             alive = _keep(alive, ~_excluded_nodes(cycle.pod.pod, snapshot), _UNWELCOME, rejections)
         return alive, rejections
 
+    def is_local(self, cycle: cyclestate.CycleState) -> bool:
+        """Return True if neither the pod nor any pod on a node has rules about others."""
+        rules = cycle.pod.affinity
+        return not rules.required and not rules.required_apart and not cycle.snapshot.nodes.with_affinity
+
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Score nodes by the preferred rules of the pod, and of pods on nodes, in their domains."""
         rules, snapshot = cycle.pod.affinity, cycle.snapshot

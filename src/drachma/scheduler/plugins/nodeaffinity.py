@@ -44,6 +44,10 @@ class NodeAffinity:
         passing = requiredaffinity.matching_nodes(required, cycle.snapshot.nodes, among=alive)
         return plugin.split(alive, passing, rejection=_REJECTION)
 
+    def is_local(self, _cycle: cyclestate.CycleState) -> bool:
+        """Return True: only the node and its pods are read."""
+        return True
+
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Score nodes by the total weight of matching preferred terms."""
         affinity = cycle.pod.pod.spec.affinity

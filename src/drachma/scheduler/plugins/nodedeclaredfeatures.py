@@ -30,6 +30,10 @@ class NodeDeclaredFeatures:
         classes = cycle.snapshot.nodes.properties.classes(("declares all", needed), ask, among=alive)
         return plugin.split(alive, classes.get(True, 0), rejection=_REJECTION)
 
+    def is_local(self, _cycle: cyclestate.CycleState) -> bool:
+        """Return True: only the node and its pods are read."""
+        return True
+
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
         """Return the changes that can help."""
         return _HINTS

@@ -32,6 +32,10 @@ class NodePorts:
         classes = nodes.resources.classes((_NAME, requested), functools.partial(_fits, requested), among=in_use)
         return plugin.split(alive, classes.get(True, 0) | ~in_use, rejection=_REJECTION)
 
+    def is_local(self, _cycle: cyclestate.CycleState) -> bool:
+        """Return True: only the node and its pods are read."""
+        return True
+
     def still_fits(self, planned: assignment.Assignment, account: ledger.Ledger) -> bool:
         """Return True if the pod's ports are free."""
         return _are_free(planned.demand.ports, account)

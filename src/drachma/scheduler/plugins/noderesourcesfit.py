@@ -108,6 +108,10 @@ class NodeResourcesFit:
         cycle.write(_SCORES, scores)
         return passing, rejections
 
+    def is_local(self, cycle: cyclestate.CycleState) -> bool:
+        """Return True if no devices provide resources of the pod."""
+        return not cycle.pod.needs_devices
+
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Score nodes by the resources left, more or less being better by strategy."""
         strategy = self._strategy

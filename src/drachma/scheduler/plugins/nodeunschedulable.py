@@ -28,6 +28,10 @@ class NodeUnschedulable:
             return alive, ()
         return plugin.split(alive, ~cordoned, rejection=_REJECTION)
 
+    def is_local(self, _cycle: cyclestate.CycleState) -> bool:
+        """Return True: only the node and its pods are read."""
+        return True
+
     def hints(self, _snapshot: Snapshot) -> tuple[hints.Hint, ...]:
         """Return the changes that can help."""
         return _HINTS

@@ -50,6 +50,10 @@ class TaintToleration:
         cycle.write(_DISCOURAGING, discouraging)
         return plugin.split(alive, functools.reduce(int.__or__, discouraging.values()), rejection=_REJECTION)
 
+    def is_local(self, _cycle: cyclestate.CycleState) -> bool:
+        """Return True: only the node and its pods are read."""
+        return True
+
     def score(self, cycle: cyclestate.CycleState, passing: int) -> Scores:
         """Score nodes higher for fewer PreferNoSchedule taints that are not tolerated."""
         discouraging = cycle.find(_DISCOURAGING)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from drachma import errors
 from drachma.api import labelselectors, pod, poddisruptionbudget
 from drachma.runtime import cache
 from drachma.values import forkmap, labels
+
+_VERSIONS: Final = itertools.count(1)
 
 
 class _Budget(NamedTuple):
@@ -37,6 +40,8 @@ class DisruptionBudgets:
             forkmap.ForkMap() if parent is None else parent._universal.fork()
         )
         """Budgets of every pod in their namespace, which only evictions respect."""
+        self.version: int = next(_VERSIONS) if parent is None else parent.version
+        """Number that differs after every change, here and in forks."""
 
     def fork(self) -> DisruptionBudgets:
         """Return a copy that can be changed separately."""
@@ -56,6 +61,7 @@ class DisruptionBudgets:
 
     def remove(self, deleted: poddisruptionbudget.PodDisruptionBudget) -> None:
         """Remove a budget."""
+        self.version = next(_VERSIONS)
         self._budgets.pop(cache.key_of(deleted), None)
         self._universal.pop(cache.key_of(deleted), None)
 

@@ -256,7 +256,7 @@ class Nodes:
         if before is not None and info.ledger.bookings[uid].demand == booking.demand:
             # Most updates of a pod change nothing here.
             metadata = info.ledger.bookings[uid].pod.metadata
-            info.ledger.bookings[uid] = booking
+            info.ledger.revise(booking)
             if _looks_different(metadata, booking.pod.metadata):
                 self.resources.changes.append(info.bit)
             return

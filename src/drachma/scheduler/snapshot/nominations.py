@@ -57,14 +57,19 @@ class Nominations:
     def ahead_of(self, info: podinfo.PodInfo) -> Iterator[tuple[str, list[podinfo.PodInfo]]]:
         """Yield the nodes nominated for more important pods, with these pods."""
         for node, nominees in self._by_node.items():
-            ahead = [
-                nominee
-                for nominee in nominees.values()
-                if nominee.priority >= info.priority and nominee.uid != info.uid
-            ]
+            ahead = _ahead_of(info, nominees)
             if ahead:
                 yield node, ahead
+
+    def ahead_on(self, info: podinfo.PodInfo, node: str) -> list[podinfo.PodInfo]:
+        """Return the more important pods nominated for a node."""
+        nominees = self._by_node.get(node)
+        return [] if nominees is None else _ahead_of(info, nominees)
 
     def behind(self, info: podinfo.PodInfo, node: str) -> list[podinfo.PodInfo]:
         """Return the less important pods nominated for a node."""
         return [nominee for nominee in self._by_node.get(node, {}).values() if nominee.priority < info.priority]
+
+
+def _ahead_of(info: podinfo.PodInfo, nominees: _Pods) -> list[podinfo.PodInfo]:
+    return [each for each in nominees.values() if each.priority >= info.priority and each.uid != info.uid]

@@ -22,6 +22,7 @@ from drachma.scheduler.snapshot import (
     gangs,
     kinds,
     nominations,
+    trialmemory,
     volumes,
     workloads,
 )
@@ -72,6 +73,8 @@ class Snapshot:
         self._gates = enabled
         self._released: dict[str, resourceclaim.ResourceClaim] = {} if origin is None else dict(origin._released)
         """Claims as they were before pods left a fork, by uid."""
+        self.trials: trialmemory.TrialMemory = trialmemory.TrialMemory() if origin is None else origin.trials
+        """Answers of dry runs, shared by all forks."""
         self.listener: Listener | None = None
         """Listener of the live snapshot. Forks have none."""
         if origin is None:
