@@ -90,7 +90,7 @@ class Handlers(Generic[ObjectT]):
         """Call handlers again that are behind; ``current`` returns the cached state by key."""
         for each in self._all:
             each.retry(current)
-        self._is_behind = any([each.is_behind for each in self._all])
+        self._is_behind = any(each.is_behind for each in self._all)
 
     def _fail(self, failed: "_Deliveries[ObjectT]", old: ObjectT | None, new: ObjectT | None) -> None:
         failed.fall_behind(old, new)

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Final, Generic, TypeVar
 
 from drachma import errors
