@@ -62,10 +62,10 @@ class Committer:
                     if not distantreader.is_current(lookups, self._store):
                         continue
                 elif bound is None:
-                    decision = self._stencils.open(self._store.get).decide(intent)
+                    decision = self._stencils.open().decide(intent, self._store.get)
                 else:
                     with bound:
-                        decision = self._stencils.open(self._store.get).decide(intent)
+                        decision = self._stencils.open().decide(intent, self._store.get)
             except PendingError as pending:
                 await self.consult(pending)
                 continue

@@ -154,9 +154,9 @@ class Stencils:
                 del self._trials[next(iter(self._trials))]
         return trial
 
-    def open(self, get: intents.Get) -> "Stamping":
+    def open(self) -> "Stamping":
         """Return the stencils for intents that are decided on one state."""
-        return Stamping(self, get)
+        return Stamping(self)
 
     def find(self, circumstances: tuple[object, ...]) -> _Shapes:
         """Return the stencils for some circumstances; there may be none yet."""
@@ -171,28 +171,27 @@ class Stencils:
 class Stamping:
     """Stencils that apply to one state of the cluster."""
 
-    __slots__ = ("_get", "_shapes", "_stencils")
+    __slots__ = ("_shapes", "_stencils")
 
-    def __init__(self, stencils: Stencils, get: intents.Get) -> None:
+    def __init__(self, stencils: Stencils) -> None:
         self._stencils: Final = stencils
-        self._get: Final = get
         self._shapes: Final[dict[tuple[object, ...], _Shapes | None]] = {}
 
-    def decide(self, intent: intents.Intent) -> intents.Decision:
-        """Return the decision of an intent: from a stencil if there is one for its shape.
+    def decide(self, intent: intents.Intent, get: intents.Get) -> intents.Decision:
+        """Return the decision of an intent: from a stencil if there is one for its shape. ``get`` reads the state.
 
         Raises:
             status.StatusError: the intent is refused.
         """
         trial = self._stencils.trial(intent)
         if not trial.is_due():
-            return intent.decide(self._get)
-        imprint = intent.imprint(self._get)
-        decision = imprint and self._stamp(intent, imprint)
+            return intent.decide(get)
+        imprint = intent.imprint(get)
+        decision = imprint and self._stamp(intent, imprint, get)
         trial.record(is_hit=decision is not None)
-        return decision or intent.decide(self._get)
+        return decision or intent.decide(get)
 
-    def _stamp(self, intent: intents.Intent, imprint: intents.Imprint) -> intents.Stamped | None:
+    def _stamp(self, intent: intents.Intent, imprint: intents.Imprint, get: intents.Get) -> intents.Stamped | None:
         write, marks, existing = intent.write, imprint.marks, imprint.stored
         known = self._stencils.fills
         stored = fills.NO_MARKS if existing is None else known.read_marks(existing, write.served.fast_path)
@@ -213,7 +212,7 @@ class Stamping:
         if circumstances in self._shapes:
             shapes = self._shapes[circumstances]
         else:
-            shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances)
+            shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances, get=get)
         requested = None if shapes is None else fills.read_values(marks)
         if shapes is None or requested is None:
             return None
@@ -229,7 +228,7 @@ class Stamping:
         shapes.made += 1
         versions = {*stored.versions, *[each.encode() for each in marks.versions]}
         specimen = _make_specimen(imprint, names, times, versions)
-        new_stencil = None if specimen is None else _make_stencil(intent, imprint, specimen, get=self._get, known=known)
+        new_stencil = None if specimen is None else _make_stencil(intent, imprint, specimen, get=get, known=known)
         if new_stencil is None:
             return None
         shapes.stencils.insert(0, new_stencil)
@@ -237,13 +236,13 @@ class Stamping:
         return new_stencil.stamp(intent, imprint, names)
 
     def _find_shapes(
-        self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...]
+        self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...], *, get: intents.Get
     ) -> _Shapes | None:
         """Return the stencils for an intent, or None if names matter to it."""
         write, phases, operation = intent.write, imprint.phases, imprint.operation
         if phases.reads_names(operation, write):
             return None
-        namespace = self._get(record.Key("namespaces", "", write.namespace))
+        namespace = get(record.Key("namespaces", "", write.namespace))
         version = None if namespace is None else namespace.revision
         facts = write.served.fast_path.read_facts(write)
         return self._stencils.find((*circumstances, version, facts, *phases.read_versions(operation, write)))
