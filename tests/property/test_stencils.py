@@ -30,13 +30,13 @@ SETTINGS: Final = hypothesis.settings(
 class NoStencils(stencil.Stencils):
     """Lets every intent decide by itself."""
 
-    def open(self, get: intent.Get) -> stencil.Stamping:
-        return _Alone(self, get)
+    def open(self) -> stencil.Stamping:
+        return _Alone(self)
 
 
 class _Alone(stencil.Stamping):
-    def decide(self, each: intent.Intent) -> intent.Decision:
-        return each.decide(self._get)
+    def decide(self, each: intent.Intent, get: intent.Get) -> intent.Decision:
+        return each.decide(get)
 
 
 class Shape(NamedTuple):
@@ -60,13 +60,13 @@ class Counting(stencil.Stencils):
         super().__init__()
         self.stamped = 0
 
-    def open(self, get: intent.Get) -> stencil.Stamping:
-        return _Counted(self, get)
+    def open(self) -> stencil.Stamping:
+        return _Counted(self)
 
 
 class _Counted(stencil.Stamping):
-    def decide(self, each: intent.Intent) -> intent.Decision:
-        decision = super().decide(each)
+    def decide(self, each: intent.Intent, get: intent.Get) -> intent.Decision:
+        decision = super().decide(each, get)
         assert isinstance(self._stencils, Counting)
         self._stencils.stamped += isinstance(decision, intent.Stamped)
         return decision

@@ -16,8 +16,13 @@ _encode = msgspec.json.Encoder().encode
 
 def time_text(moment: datetime) -> str:
     """Return a time in UTC as objects write it, to the second."""
+    return time_bytes(moment).decode()
+
+
+def time_bytes(moment: datetime) -> bytes:
+    """Return a time in UTC as the JSON of objects has it, to the second."""
     # msgspec writes times twenty times as fast as datetime does.
-    return _encode(moment)[1:20].decode() + "Z"
+    return _encode(moment)[1:20] + b"Z"
 
 
 MicroTime = str

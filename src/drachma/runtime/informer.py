@@ -13,10 +13,8 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import Awaitable, Callable
-from typing import Final, Generic, Self, TypeVar
-
-import msgspec
+from collections.abc import Awaitable
+from typing import Final, Generic, TypeVar
 
 from drachma import errors
 from drachma.api import codec, meta
@@ -41,26 +39,8 @@ _LONGEST_SILENCE: Final = 60.0
 """Seconds between two log lines about the same failure, at first and at most."""
 
 
-def _nothing(*_: object) -> None:
-    return None
-
-
-class Handler(msgspec.Struct, Generic[ObjectT], frozen=True, kw_only=True):
-    """Functions to call for each change; ``deleted`` gets the last known state."""
-
-    added: Callable[[ObjectT], None] = _nothing
-    updated: Callable[[ObjectT, ObjectT], None] = _nothing
-    deleted: Callable[[ObjectT], None] = _nothing
-
-    @classmethod
-    def on_change(cls, function: Callable[[ObjectT], None]) -> Self:
-        """Return a handler that calls one function with each object that is added, updated or deleted."""
-        return cls.on_write(function, deleted=function)
-
-    @classmethod
-    def on_write(cls, function: Callable[[ObjectT], None], *, deleted: Callable[[ObjectT], None] = _nothing) -> Self:
-        """Return a handler that calls one function with the new state of each object that is added or updated."""
-        return cls(added=function, updated=lambda _, new: function(new), deleted=deleted)
+Handler = deliveries.Handler
+"""Functions that users of an informer have called for each change."""
 
 
 class Informer(Generic[ObjectT]):
@@ -82,7 +62,7 @@ class Informer(Generic[ObjectT]):
         self._selection: Final = selection
         self._clock: Final = clock
         self._pauses: Final = backoff.Pauses(pauses or backoff.Backoff(), rng)
-        self._handlers: Final[list[deliveries.Deliveries[ObjectT]]] = []
+        self._handlers: Final[deliveries.Handlers[ObjectT]] = deliveries.Handlers(self._target.qualified)
         self._retries: asyncio.Task[None] | None = None
         self._synced: Final = asyncio.Event()
         self._keeps_documents = False
@@ -132,12 +112,8 @@ class Informer(Generic[ObjectT]):
 
     def add_handler(self, handler: Handler[ObjectT]) -> None:
         """Call a handler for every object in the cache, and then for every change, in the order of handlers."""
-        added = deliveries.Deliveries(
-            added=handler.added, updated=handler.updated, deleted=handler.deleted, kind=self._target.qualified
-        )
-        self._handlers.append(added)
-        for each in self.cache:
-            self._deliver(added, None, each)
+        self._handlers.add(handler, self.cache)
+        self._plan_retry()
 
     def keep_documents(self) -> None:
         """Keep the JSON of every object next to its typed view, for ``Cache.entry``. Ask for it before the first list.
@@ -163,7 +139,7 @@ class Informer(Generic[ObjectT]):
             errors.InvalidValueError: the document is needed, and the object is a partial view.
         """
         new, data = self._both_forms(obj)
-        if resourceversion.number(new.metadata.resource_version) > resourceversion.number(self._resource_version):
+        if resourceversion.is_newer(new.metadata.resource_version, self._resource_version):
             self._put(new, data)
         return new
 
@@ -303,7 +279,8 @@ class Informer(Generic[ObjectT]):
             if current.resource_version == metadata.resource_version and current.uid == metadata.uid:
                 # The version was observed before.
                 return
-            if _is_newer(current, metadata):
+            if resourceversion.is_newer(current.resource_version, metadata.resource_version):
+                # A newer version was observed before.
                 return
         old = self.cache.put(new, data)
         if old is not None and old.metadata.uid != metadata.uid:
@@ -315,7 +292,7 @@ class Informer(Generic[ObjectT]):
     def _drop(self, deleted: ObjectT) -> None:
         metadata = deleted.metadata
         cached = self.cache.get(metadata.name, namespace=metadata.namespace)
-        if cached is None or _is_newer(cached.metadata, metadata):
+        if cached is None or resourceversion.is_newer(cached.metadata.resource_version, metadata.resource_version):
             return
         if self.cache.drop(deleted) is not None:
             self._tell(deleted, None)
@@ -323,27 +300,22 @@ class Informer(Generic[ObjectT]):
     # Handlers
 
     def _tell(self, old: ObjectT | None, new: ObjectT | None) -> None:
-        for each in self._handlers:
-            self._deliver(each, old, new)
+        self._handlers.deliver(old, new)
+        if self._handlers.is_behind:
+            self._plan_retry()
 
-    def _deliver(self, handler: deliveries.Deliveries[ObjectT], old: ObjectT | None, new: ObjectT | None) -> None:
-        if not handler.deliver(old, new) and self._retries is None:
+    def _plan_retry(self) -> None:
+        if self._handlers.is_behind and self._retries is None:
             self._retries = asyncio.get_running_loop().create_task(self._retry())
 
     async def _retry(self) -> None:
         """Call handlers again until none of them is behind."""
         pause = defects.FIRST_PAUSE_SECONDS
-        while any(each.is_behind for each in self._handlers):
+        while self._handlers.is_behind:
             await self._clock.sleep(pause)
             pause = min(2 * pause, defects.LONGEST_PAUSE_SECONDS)
-            for each in self._handlers:
-                each.retry(lambda key: self.cache.get(key.name, namespace=key.namespace))
+            self._handlers.retry(lambda key: self.cache.get(key.name, namespace=key.namespace))
         self._retries = None
-
-
-def _is_newer(cached: meta.ObjectMeta, reported: meta.ObjectMeta) -> bool:
-    """Return True if the cache has a newer version of an object, because it was observed before."""
-    return resourceversion.number(cached.resource_version) > resourceversion.number(reported.resource_version)
 
 
 class _UnansweredError(Exception):

@@ -8,3 +8,11 @@ own writes.
 def number(resource_version: str) -> int:
     """Return a resource version as a number, or 0 if it is empty or not a number."""
     return int(resource_version) if resource_version.isdecimal() else 0
+
+
+def is_newer(one: str, other: str) -> bool:
+    """Return True if a resource version is newer than another one. Texts that are not numbers are older than all."""
+    try:
+        return int(one) > int(other)
+    except ValueError:
+        return number(one) > number(other)

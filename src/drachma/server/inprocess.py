@@ -66,14 +66,17 @@ class InProcess:
 
     async def write(self, request: local.Write) -> local.Stored:
         try:
-            return _answer_object(await self._dispatcher.dispatch(self._make_write_call(request)))
+            call = self._make_write_call(request, self._dispatcher.surface)
+            return _answer_object(await self._dispatcher.dispatch(call))
         except status.StatusError as error:
             raise refusal.error(error.document) from None
 
     async def commit(self, requests: Sequence[local.Write]) -> Sequence[local.Stored]:
         calls: list[Call] = []
         try:
-            calls.extend(self._make_write_call(request) for request in requests)
+            surface = self._dispatcher.surface
+            for request in requests:
+                calls.append(self._make_write_call(request, surface))  # noqa: PERF401 - their number is the position
             answers = await self._dispatcher.dispatch_all(calls)
         except status.StatusError as error:
             position = error.position if isinstance(error, group.RefusedIntentError) else len(calls)
@@ -118,18 +121,19 @@ class InProcess:
 
     async def _dispatch(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Answer:
         try:
-            return await self._dispatcher.dispatch(self._call(verb, place, body, query=query))
+            surface = self._dispatcher.surface
+            return await self._dispatcher.dispatch(self._make_call(verb, place, body, query=query, surface=surface))
         except status.StatusError as error:
             raise refusal.error(error.document) from None
 
-    def _make_write_call(self, request: local.Write) -> Call:
-        verb, place, body, query, media_type = request
-        if isinstance(body, bytes):
-            return self._call(verb, place, Body(body, media_type), query=query)
-        return self._call(verb, place, Body(media_type=media_type, content=body), query=query)
+    def _make_write_call(self, request: local.Write, surface: apisurface.ApiSurface) -> Call:
+        verb, place, content, query, media_type = request
+        body = Body(content, media_type) if isinstance(content, bytes) else Body(b"", media_type, content)
+        return self._make_call(verb, place, body, query=query, surface=surface)
 
-    def _call(self, verb: str, place: local.Place, body: Body, *, query: local.Query) -> Call:
-        surface = self._dispatcher.surface
+    def _make_call(
+        self, verb: str, place: local.Place, body: Body, *, query: local.Query, surface: apisurface.ApiSurface
+    ) -> Call:
         return Call(
             user=self._user,
             verb=verb,

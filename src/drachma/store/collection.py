@@ -1,4 +1,4 @@
-"""The committed objects of one resource in key order, with its recent events.
+"""The committed objects of one resource in key order, with its recent events, for lists and watches.
 
 ``state.State`` keeps one collection per resource and calls it with committed events only. A list at an older revision
 is the current list with the later events undone, so history costs nothing until it is read.
@@ -34,12 +34,6 @@ class Collection:
         self._order: list[str] = []
         self._revisions: list[int] = []
         self._events: list[record.Event] = []
-
-    def get(self, namespace: str, name: str) -> record.Record | None:
-        if namespace not in self._namespaces:
-            return None
-        records = self._namespaces[namespace].records
-        return records.get(name)
 
     def restore(self, item: record.Record) -> None:
         """Add an object whose history is compacted."""

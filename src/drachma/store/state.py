@@ -14,6 +14,8 @@ import msgspec
 from drachma import errors
 from drachma.store import collection, protocol, record
 
+_DELETED: Final = record.Change.DELETED
+
 
 class Compaction(msgspec.Struct, frozen=True):
     """A step that drops history up to ``revision``.
@@ -36,6 +38,9 @@ class State:
         self._collections: collections.defaultdict[str, collection.Collection] = collections.defaultdict(
             collection.Collection
         )
+        self._objects: Final[dict[record.Key, record.Record]] = {}
+        self.get: Final[Callable[[record.Key], record.Record | None]] = self._objects.get
+        """Returns the object under a key, or None; every write asks several times."""
         # The newest revision of each resource; the server asks for those of kinds only, so it stays small.
         self._changed: Final[collections.defaultdict[str, int]] = collections.defaultdict(int)
         self.changed: Final[Callable[[str], int]] = self._changed.__getitem__
@@ -43,11 +48,6 @@ class State:
         # One event per revision and none missing, so positions are revisions minus the compacted one.
         self._log: collections.deque[record.Event] = collections.deque()
         self._log_bytes = 0
-
-    def get(self, key: record.Key) -> record.Record | None:
-        # Inlined, because every write calls it several times.
-        resource, namespace, name = key
-        return self._collections[resource].get(namespace, name) if resource in self._collections else None
 
     @property
     def resources(self) -> list[str]:
@@ -87,13 +87,19 @@ class State:
     def restore(self, item: record.Record) -> None:
         """Add an object written at or before the compacted revision."""
         resource = item.key.resource
+        self._objects[item.key] = item
         self._collections[resource].restore(item)
         self._changed[resource] = max(self._changed[resource], item.revision)
 
     def apply(self, event: record.Event) -> None:
         """Apply the event of the next revision."""
         item = event.record
-        resource = item.key.resource
+        key = item.key
+        resource = key.resource
+        if event.change is _DELETED:
+            del self._objects[key]
+        else:
+            self._objects[key] = item
         self._collections[resource].apply(event)
         self._changed[resource] = item.revision
         self._log.append(event)
@@ -129,7 +135,7 @@ class State:
                 object_count += 1
             else:
                 doomed.append(event.previous.revision)
-            if event.change is record.Change.DELETED:
+            if event.change is _DELETED:
                 doomed.append(event.record.revision)
                 object_count -= 1
         return Compaction(revision, doomed, object_count)

@@ -49,7 +49,7 @@ class JobController:
         self._uids: Final[dict[cache.Key, str]] = {}
         self._pods: Final = pods.cache
         self._pods.add_index(OWNER_INDEX, _owners)
-        self._pods.ensure_index(adoption.ORPHANS, adoption.orphans_of)
+        self._pods.ensure_index(adoption.CONTROLLER, adoption.index_controller)
         jobs = surroundings.informers.of(job.Job)
         self._jobs: Final = jobs.cache
         self._writer: Final = objectwrites.Writer(surroundings.client, jobs, recorder=self._recorder)
@@ -118,7 +118,7 @@ class JobController:
             return None
         if not self._control.is_up_to_date(uid):
             return controller.After(_BEHIND_SECONDS)
-        orphans = self._pods.by(adoption.ORPHANS, key.namespace)
+        orphans = self._pods.by(adoption.CONTROLLER, adoption.orphans_in(key.namespace))
         return await self._sync(entry, current, await self._control.claim(entry.object, (*own, *orphans)))
 
     async def _sync(

@@ -14,13 +14,21 @@ from drachma.controllers.workload import expectations
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 
 
-ORPHANS: Final = "orphans"
-"""Index of objects without a controller, by namespace."""
+CONTROLLER: Final = "controller"
+"""Index of objects by the uid of their controller. Objects without one are found by :func:`orphans_in`."""
+
+_NONE_IN: Final = "none in "
 
 
-def orphans_of(subject: meta.Object) -> tuple[str, ...]:
-    """Return the index values of an object."""
-    return (subject.metadata.namespace,) if ownership.controller_of(subject) is None else ()
+def index_controller(subject: meta.Object) -> tuple[str, ...]:
+    """Return the values of an object in the index of controllers."""
+    controller = ownership.controller_of(subject)
+    return (controller.uid if controller is not None else _NONE_IN + subject.metadata.namespace,)
+
+
+def orphans_in(namespace: str) -> str:
+    """Return the value of objects of a namespace without a controller."""
+    return _NONE_IN + namespace
 
 
 class Adopter(Generic[ObjectT]):

@@ -1,7 +1,7 @@
 """Members of owners: objects of one kind that belong to objects of another kind, or may be adopted by them.
 
-Members are indexed by owner. A change of a member calls back with its owner, or with the owners that select it if it
-has none.
+All kinds of owners share one index of members by controller. A change of a member calls back with its owner, or with
+the owners that select it if it has none.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ class Members(Generic[MemberT, OwnerT]):
         """``enqueue`` is called with the keys of owners that a change of members concerns."""
         registered = scheme.of(kind)
         self._kind: Final = (registered.api_versions[0], registered.name)
-        self._index: Final = f"{registered.name} that owns it"
         self._members: Final = members.cache
         self._owners: Final = owners
         self._selector: Final = selector
         self._enqueue_owner: Final = enqueue
-        self._members.add_index(self._index, self._owner_of)
-        self._members.ensure_index(adoption.ORPHANS, adoption.orphans_of)
+        self._members.ensure_index(adoption.CONTROLLER, adoption.index_controller)
         members.add_handler(
             informer.Handler(added=self.enqueue_owners, updated=self._handle_update, deleted=self.enqueue_owners)
         )
 
     def owned(self, owner: OwnerT) -> tuple[MemberT, ...]:
         """Return the members of an owner, selected by it or not."""
-        return tuple(self._members.by(self._index, owner.metadata.uid))
+        return tuple(
+            [each for each in self._members.by(adoption.CONTROLLER, owner.metadata.uid) if self._is_member(each)]
+        )
 
     def orphans(self, owner: OwnerT) -> Iterator[MemberT]:
         """Yield the members without a controller that an owner selects."""
         selector = self._selector(owner)
-        for each in self._members.by(adoption.ORPHANS, owner.metadata.namespace):
+        for each in self._members.by(adoption.CONTROLLER, adoption.orphans_in(owner.metadata.namespace)):
             if selector.matches(each.metadata.labels):
                 yield each
 
@@ -68,9 +68,10 @@ class Members(Generic[MemberT, OwnerT]):
             if self._selector(each).matches(member.metadata.labels):
                 self._enqueue_owner(cache.key_of(each))
 
-    def _owner_of(self, member: meta.Object) -> tuple[str, ...]:
-        owner = ownership.controller_of(member)
-        return (owner.uid,) if owner is not None and (owner.api_version, owner.kind) == self._kind else ()
+    def _is_member(self, controlled: MemberT) -> bool:
+        """Return True if the controller of an object is of the owners' kind. Anyone may write any uid."""
+        owner = ownership.controller_of(controlled)
+        return owner is not None and (owner.api_version, owner.kind) == self._kind
 
     def _handle_update(self, old: MemberT, new: MemberT) -> None:
         if old.metadata.owner_references != new.metadata.owner_references and ownership.controller_of(

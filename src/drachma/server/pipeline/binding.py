@@ -14,7 +14,7 @@ from drachma.server.pipeline.phases import Operation
 from drachma.server.pipeline.plan import Plan
 from drachma.server.pipeline.services import Services
 from drachma.server.presentation import negotiation
-from drachma.server.surface.strategy import Write
+from drachma.server.surface.strategy import Marks, Write
 from drachma.store import record
 from drachma.validation import fielderror, refusal
 from drachma.validation.path import Path
@@ -74,22 +74,15 @@ class Binding(intent.UniqueIntent):
         existing = None if self.is_dry_run else get(key)
         if existing is None or not existing.data:
             return None
-        marks = write.served.fast_path.mark_stored(existing.value)
-        if marks is None:
-            return None
-        names = (*marks.names, self._assignment.target.name)
         return intent.Imprint(
             intent.circumstances(self, self._options),
             key,
-            names,
-            marks.texts,
-            marks.versions,
-            intent.times(write, existing),
+            Marks((self._assignment.target.name,)),
             codec.encode_part(self._assignment),
             existing,
             existing.uid,
-            lambda each: self._services.phases.reads_names(Operation.BIND, each),
-            lambda each: self._services.phases.read_versions(Operation.BIND, each),
+            self._services.phases,
+            Operation.BIND,
             self._make_specimen,
         )
 

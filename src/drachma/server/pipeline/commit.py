@@ -44,6 +44,7 @@ class Committer:
         self._store = store
         self._ask = ask
         self._stencils = stencil.Stencils()
+        self._stamping: tuple[int, stencil.Stamping] | None = None
 
     async def commit(
         self, intent: intents.Intent, decider: Decider | None = None, *, bound: effort.limit | None = None
@@ -62,10 +63,10 @@ class Committer:
                     if not distantreader.is_current(lookups, self._store):
                         continue
                 elif bound is None:
-                    decision = self._stencils.open(self._store.get).decide(intent)
+                    decision = self._open_stencils().decide(intent, self._store.get)
                 else:
                     with bound:
-                        decision = self._stencils.open(self._store.get).decide(intent)
+                        decision = self._open_stencils().decide(intent, self._store.get)
             except PendingError as pending:
                 await self.consult(pending)
                 continue
@@ -118,6 +119,18 @@ class Committer:
                 pass
         first = batch[0].write
         raise status.conflict(first.resource, first.name, detail=status.MODIFIED)
+
+    def _open_stencils(self) -> stencil.Stamping:
+        """Return the stencils for the committed state; writes of one turn of the event loop share them."""
+        revision = self._store.revision
+        if self._stamping is None or self._stamping[0] != revision:
+            if self._stamping is None:
+                asyncio.get_running_loop().call_soon(self._close_stencils)
+            self._stamping = revision, self._stencils.open()
+        return self._stamping[1]
+
+    def _close_stencils(self) -> None:
+        self._stamping = None
 
     async def consult(self, error: PendingError) -> None:
         """Await the answers to all pending questions at the same time."""

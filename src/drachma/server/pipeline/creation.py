@@ -141,15 +141,12 @@ class RepeatableCreation(intent.UniqueIntent, ABC):
         return intent.Imprint(
             intent.circumstances(self, self._options),
             key,
-            marks.names,
-            marks.texts,
-            marks.versions,
-            (*marks.times, meta.time_text(write.now)),
+            marks,
             body,
             None,
             write.consultation.draw("uid", lambda: objectmeta.generate_uid(services.rng)),
-            lambda each: services.phases.reads_names(Operation.CREATE, each),
-            lambda each: services.phases.read_versions(Operation.CREATE, each),
+            services.phases,
+            Operation.CREATE,
             make_specimen,
         )
 

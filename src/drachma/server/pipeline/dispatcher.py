@@ -207,13 +207,14 @@ class Dispatcher:
         Raises:
             group.RefusedIntentError: a call is refused, and nothing has been written.
         """
-        services = self.services
-        finishes = [self._audit(call) for call in calls]
+        services = self.services.stop_clock()
+        authorise = services.authoriser.authorise
+        finishes = [self._audit(call) for call in calls] if services.phases.audit else ()
         position = 0
         try:
             plans: list[Plan] = []
             for position, call in enumerate(calls):  # noqa: B007 - which one is refused
-                self._admit(call, self.authorise(call))
+                self._admit(call, authorise(attributes.from_call(call)))
                 planner = _planner(call)
                 if planner is None:
                     raise status.method_not_allowed()
@@ -225,13 +226,12 @@ class Dispatcher:
             refused_document = _finish([each for finish in finishes for each in finish], _refusal(error)).document
             raise group.RefusedIntentError(refused_document, position) from error
         answers = [plan.answer(outcome) for plan, outcome in zip(plans, outcomes, strict=True)]
-        for finish, answer in zip(finishes, answers, strict=True):
+        for position, finish in enumerate(finishes):
             for each in finish:
-                each(answer)
-        for follow in {
-            self.after[call.target.resource.key] for call in calls if call.target.resource.key in self.after
-        }:
-            await follow()
+                each(answers[position])
+        if self.after:
+            for resource in {call.target.resource.key for call in calls} & self.after.keys():
+                await self.after[resource]()
         return answers
 
     async def _answer_at(self, call: Call, desks: Desks | None) -> Answer:

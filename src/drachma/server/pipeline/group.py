@@ -5,7 +5,7 @@ group for every attempt. Changes of the same object are folded into one version.
 same object, because a commit has one write for each object.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from drachma.server import status
@@ -39,7 +39,8 @@ class Group:
     def __init__(self, get: intents.Get, stencils: stencil.Stencils | None = None) -> None:
         """Without ``stencils``, all intents decide by themselves."""
         self._get: Final = get
-        self._decide: Final = _decide_alone(self.get) if stencils is None else stencils.open(self.get).decide
+        # Neither refers to the group: a cycle would keep its changes until the next run of the garbage collector.
+        self._decide: Final = _decide_alone if stencils is None else stencils.open().decide
         self.changes: Final[dict[record.Key, Change]] = {}
         self.charges: Final[dict[record.Key, QuotaCharge]] = {}
         self.companions: Final[dict[record.Key, Companion]] = {}
@@ -51,9 +52,10 @@ class Group:
             RefusedIntentError: an intent is refused.
         """
         decisions: list[intents.Decision] = []
+        get = self.get
         for position, intent in enumerate(batch):
             try:
-                decision = self._decide(intent)
+                decision = self._decide(intent, get)
                 self._add(decision, intent)
             except status.StatusError as error:
                 raise RefusedIntentError(error.document, position) from error
@@ -63,18 +65,15 @@ class Group:
     def get(self, key: record.Key) -> record.Record | None:
         """Return an object as the intents so far leave it."""
         change = self.changes.get(key)
-        match change:
-            case None:
-                if key in self.companions:
-                    document = self.companions[key].document
-                    return _make_new_record(key, document, uid=document["metadata"]["uid"])
-                existing = self._get(key)
-                charge = self.charges.get(key)
-                return existing if charge is None or existing is None else _apply_charge(existing, charge)
-            case intents.Stamped():
-                return self._make_record(key, change.expand())
-            case _:
-                return self._make_record(key, change)
+        if change is not None:
+            return self._make_record(key, change.expand() if isinstance(change, intents.Stamped) else change)
+        if key in self.companions:
+            document = self.companions[key].document
+            return _make_new_record(key, document, uid=document["metadata"]["uid"])
+        existing = self._get(key)
+        if existing is not None and key in self.charges:
+            return _apply_charge(existing, self.charges[key])
+        return existing
 
     def _make_record(
         self, key: record.Key, change: intents.Make | intents.Replace | intents.Remove
@@ -123,8 +122,8 @@ def _apply_charge(existing: record.Record, charge: QuotaCharge) -> record.Record
     return record.Record(existing.key, existing.uid, existing.create_revision, existing.revision, b"", document)
 
 
-def _decide_alone(get: intents.Get) -> Callable[[intents.Intent], intents.Decision]:
-    return lambda intent: intent.decide(get)
+def _decide_alone(intent: intents.Intent, get: intents.Get) -> intents.Decision:
+    return intent.decide(get)
 
 
 def _fold(earlier: Change, later: Change, intent: intents.Intent) -> Change:

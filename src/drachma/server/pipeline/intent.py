@@ -6,17 +6,17 @@ only on the call and on the state that it is shown, and keeps nothing between de
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from drachma.api import meta
 from drachma.server import objectmeta, status
 from drachma.server.admission import proposal
 from drachma.server.admission.quotacharge import QuotaCharge
 from drachma.server.calls import options
 from drachma.server.calls.call import BODY_LIMIT
-from drachma.server.surface.strategy import Write
+from drachma.server.pipeline.phases import Operation, Phases
+from drachma.server.surface.strategy import Marks, Write
 from drachma.store import record
 
 OBJECT_LIMIT: Final = 2 * BODY_LIMIT
@@ -76,9 +76,12 @@ class Leave(msgspec.Struct, frozen=True):
 
 
 class Filling(Protocol):
-    """Text with gaps; see :class:`drachma.server.pipeline.stencil.Template`."""
+    """Text with gaps; see :class:`drachma.server.pipeline.stencil.Output`."""
 
     def fill(self, values: Sequence[bytes]) -> bytes: ...
+
+    def record_fill(self, key: record.Key, data: bytes, values: Sequence[bytes]) -> None:
+        """Take note that the text of an object in the store was filled with these values."""
 
 
 class Stamped(msgspec.Struct, frozen=True):
@@ -92,44 +95,41 @@ class Stamped(msgspec.Struct, frozen=True):
 
     def draft(self, revision: int) -> record.Body:
         """Return the content at the revision of the write."""
-        data = self.template.fill([*self.values, b"%d" % revision])
+        values = [*self.values, b"%d" % revision]
+        data = self.template.fill(values)
         if len(data) > OBJECT_LIMIT:
             raise status.too_large(f"limit is {OBJECT_LIMIT}")
+        self.template.record_fill(self.key, data, values)
         return record.Body(data)
 
     def expand(self) -> Make | Replace:
         """Return the same decision with a document."""
+        revision = 0 if self.stored is None else self.stored.revision
+        document = _decode(self.template.fill([*self.values, b"%d" % revision]))
         if self.stored is None:
-            document = _decode(self.draft(0).data)
             del document["metadata"]["resourceVersion"]
             return Make(self.key, document, self.uid)
-        return Replace(self.stored, _decode(self.draft(self.stored.revision).data))
+        return Replace(self.stored, document)
 
 
 Decision: TypeAlias = Make | Replace | Remove | Leave | Stamped
 
 
-class Imprint(NamedTuple):
+class Imprint(msgspec.Struct, frozen=True, eq=False):
     """Everything that a decision depends on if names are only copied (:mod:`drachma.server.pipeline.stencil`).
 
-    ``names``, ``texts`` and ``versions`` are those of :class:`strategy.Marks`. ``times`` are those in the marks and in
-    the metadata of the stored object, and the time of the write, which is the last. ``stored`` is the object that the
-    intent changes; a new object has a ``uid`` instead.
+    ``marks`` are those in the request, and ``body`` is its text. ``stored`` is the object that the intent changes; a
+    new object has a ``uid`` instead. ``phases`` and ``operation`` tell the steps that decide.
     """
 
     circumstances: tuple[object, ...]
     key: record.Key
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-    versions: tuple[str, ...]
-    times: tuple[str, ...]
+    marks: Marks
     body: bytes
     stored: record.Record | None
     uid: str
-    reads_names: Callable[[Write], bool]
-    """Returns True if a step of the write depends on names."""
-    read_versions: Callable[[Write], tuple[int, ...]]
-    """Returns the versions of other objects that the steps depend on."""
+    phases: Phases
+    operation: Operation
     make_specimen: "Callable[[Write, bytes, record.Record | None], Intent]"
     """Makes the same intent from another body and stored object."""
 
@@ -167,6 +167,7 @@ def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object
     """Return what a decision depends on in addition to the object: the operation, the user and the options."""
     write = intent.write
     user = write.user
+    extra = [part for key, values in user.extra.items() for part in (key, tuple(values))] if user.extra else ()
     return (
         type(intent),
         write.served,
@@ -175,18 +176,10 @@ def circumstances(intent: Intent, options: options.WriteOptions) -> tuple[object
         user.name,
         user.uid,
         user.groups,
-        *(part for key, values in user.extra.items() for part in (key, tuple(values))),
+        *extra,
         write.user_agent,
         options,
     )
-
-
-def times(write: Write, existing: record.Record) -> tuple[str, ...]:
-    """Return the times in the metadata of a stored object, and the time of a write to it."""
-    metadata = existing.value["metadata"]
-    entries = metadata.get("managedFields") or ()
-    moments = [entry["time"] for entry in entries if "time" in entry]
-    return (metadata["creationTimestamp"], *moments, meta.time_text(write.now))
 
 
 def make_draft(document: Mapping[str, Any]) -> record.Draft:

@@ -76,6 +76,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
         """Authoriser of all calls."""
         return self.phases.authoriser
 
+    def stop_clock(self) -> "Services":
+        """Return the same services at this moment, for calls that are decided together."""
+        now = self.clock()
+        return msgspec.structs.replace(self, clock=lambda: now)
+
     def write(self, call: Call, *, name: str = "") -> Write:
         """Return the circumstances of a write at this moment."""
         return call.write(now=self.clock(), name=name)

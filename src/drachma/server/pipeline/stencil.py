@@ -13,14 +13,15 @@ rules about names accept. In every other case the intent decides by itself.
 
 Times are copied as well, but managers are sorted by them, so a stencil holds for objects with times in the same order.
 
+The names in a stored object are read from its document, unless a stencil has made the object: then they are among the
+values that the stencil was filled with (:mod:`drachma.server.pipeline.fills`), and nothing is decoded.
+
 Steps that depend on names in another way, such as policies, say so (``Step.reads_names``); while one of them applies,
 there are no stencils. A stencil holds for one version of the namespace.
 """
 
-import datetime as dt
 import re
-import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
@@ -28,6 +29,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta
 from drachma.server import status
+from drachma.server.pipeline import fills
 from drachma.server.pipeline import intent as intents
 from drachma.server.surface.consultation import Consultation, PendingError
 from drachma.store import record
@@ -41,8 +43,6 @@ MOST_SHAPES: Final = 8
 LARGEST: Final = 16 * 1024
 """Bytes of the request and of the stored object; larger ones are decided one by one."""
 
-_MOST_NAMES: Final = 40
-_MOST_TIMES: Final = 12
 _FIRST_MISSES: Final = 2
 _MISSES: Final = 6
 """Intents without a stencil before the first stencil is made, and before each further one."""
@@ -56,65 +56,10 @@ _PAUSE: Final = 512
 _ATTEMPTS: Final = 16
 """Consecutive intents without a stencil after a pause, before the next one."""
 
-_SALT: Final = secrets.randbelow(10**9)
-"""Part of all placeholders, so that no client can send one."""
-
-_NAME: Final = rb"(?=[^\n]*[-0-9])(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
-_NAMES: Final = re.compile(rb"%b(?:\n%b)*" % (_NAME, _NAME))
-"""Lines that are names in the form of DNS subdomains, or uids.
-
-A name that can also be a word or a quantity may occur elsewhere in the object with another meaning, so it must have a
-dash or a digit and not look like a number.
-"""
-
-_VERSIONS: Final = re.compile(rb"\d{1,18}(?:\n\d{1,18})*")
-
-_TEXTS: Final = re.compile(rb"(?:[ !#-\[\]-~]{1,512}(?:\n|\Z))*")
-"""Lines of printable ASCII that JSON does not escape."""
-
-
-def _make_placeholder(position: int) -> bytes:
-    """Return a text that is a valid name, uid and resource version, and occurs nowhere else."""
-    return b"1777%09d%06d" % (_SALT, position)
-
-
-def _make_time(rank: int) -> dt.datetime:
-    """Return a time that occurs nowhere else; times are in the order of their ranks."""
-    days, seconds = divmod(_SALT, 24 * 3600)
-    moment = dt.datetime(1600 + rank, 1 + days // 28 % 12, 1 + days % 28, tzinfo=dt.UTC)
-    return moment + dt.timedelta(seconds=seconds)
-
-
-_PLACEHOLDERS: Final = tuple(map(_make_placeholder, range(_MOST_NAMES + 2)))
-_TIMES: Final = tuple(map(_make_time, range(_MOST_TIMES)))
-_ANY_PLACEHOLDER: Final = re.compile(
-    rb"(1777%09d\d{6}|16\d\d-%b)" % (_SALT, meta.time_text(_TIMES[0]).encode().partition(b"-")[2])
-)
 _JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
 """Texts of strings that are not keys, also of strings that are quoted in keys of managedFields."""
 
 _RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
-
-_UID: Final = _PLACEHOLDERS[-2]
-_REVISION: Final = _PLACEHOLDERS[-1]
-
-
-class Template:
-    """Text with gaps."""
-
-    __slots__ = ("_gaps", "_pieces")
-
-    def __init__(self, text: bytes, placeholders: Sequence[bytes]) -> None:
-        numbers = {placeholder: number for number, placeholder in enumerate(placeholders)}
-        self._pieces: Final = _ANY_PLACEHOLDER.split(text)
-        self._gaps: Final = [(position, numbers[self._pieces[position]]) for position in range(1, len(self._pieces), 2)]
-
-    def fill(self, values: Sequence[bytes]) -> bytes:
-        """Return the text with a value in each gap; ``values`` are in the order of the placeholders."""
-        pieces = self._pieces.copy()
-        for position, number in self._gaps:
-            pieces[position] = values[number]
-        return b"".join(pieces)
 
 
 class Stencil:
@@ -123,14 +68,14 @@ class Stencil:
     __slots__ = ("_annotations", "_body", "_output", "_places", "_stored")
 
     def __init__(
-        self, specimen: "_Specimen", places: Sequence[int], output: bytes, annotations: dict[str, str]
+        self, specimen: "_Specimen", places: Sequence[int], output: fills.Output, annotations: dict[str, str]
     ) -> None:
-        """``places`` are the positions of distinct values in an imprint."""
+        """``places`` are the positions of distinct values."""
         placeholders = specimen.placeholders
         self._places: Final = places
-        self._body: Final = Template(specimen.body, placeholders)
-        self._stored: Final = None if specimen.stored is None else Template(specimen.stored.data, placeholders)
-        self._output: Final = Template(output, (*placeholders, _UID, _REVISION))
+        self._body: Final = fills.Template(specimen.body, placeholders)
+        self._stored: Final = None if specimen.stored is None else fills.Template(specimen.stored.data, placeholders)
+        self._output: Final = output
         self._annotations: Final = annotations
 
     def stamp(self, intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes]) -> intents.Stamped | None:
@@ -196,6 +141,7 @@ class Stencils:
     def __init__(self) -> None:
         self._shapes: Final[dict[tuple[object, ...], _Shapes]] = {}
         self._trials: Final[dict[tuple[object, ...], Trial]] = {}
+        self.fills: Final = fills.Fills()
 
     def trial(self, intent: intents.Intent) -> Trial:
         """Return the experience with intents like this one. There is one for each kind and operation."""
@@ -208,9 +154,9 @@ class Stencils:
                 del self._trials[next(iter(self._trials))]
         return trial
 
-    def open(self, get: intents.Get) -> "Stamping":
+    def open(self) -> "Stamping":
         """Return the stencils for intents that are decided on one state."""
-        return Stamping(self, get)
+        return Stamping(self)
 
     def find(self, circumstances: tuple[object, ...]) -> _Shapes:
         """Return the stencils for some circumstances; there may be none yet."""
@@ -225,43 +171,52 @@ class Stencils:
 class Stamping:
     """Stencils that apply to one state of the cluster."""
 
-    __slots__ = ("_get", "_shapes", "_stencils")
+    __slots__ = ("_shapes", "_stencils")
 
-    def __init__(self, stencils: Stencils, get: intents.Get) -> None:
+    def __init__(self, stencils: Stencils) -> None:
         self._stencils: Final = stencils
-        self._get: Final = get
         self._shapes: Final[dict[tuple[object, ...], _Shapes | None]] = {}
 
-    def decide(self, intent: intents.Intent) -> intents.Decision:
-        """Return the decision of an intent: from a stencil if there is one for its shape.
+    def decide(self, intent: intents.Intent, get: intents.Get) -> intents.Decision:
+        """Return the decision of an intent: from a stencil if there is one for its shape. ``get`` reads the state.
 
         Raises:
             status.StatusError: the intent is refused.
         """
         trial = self._stencils.trial(intent)
         if not trial.is_due():
-            return intent.decide(self._get)
-        imprint = intent.imprint(self._get)
-        decision = imprint and self._stamp(intent, imprint)
+            return intent.decide(get)
+        imprint = intent.imprint(get)
+        decision = imprint and self._stamp(intent, imprint, get)
         trial.record(is_hit=decision is not None)
-        return decision or intent.decide(self._get)
+        return decision or intent.decide(get)
 
-    def _stamp(self, intent: intents.Intent, imprint: intents.Imprint) -> intents.Stamped | None:
-        times = imprint.times
-        # The values of all imprints of a stencil have the same places.
-        sizes = len(imprint.names), len(imprint.texts), len(imprint.versions)
+    def _stamp(self, intent: intents.Intent, imprint: intents.Imprint, get: intents.Get) -> intents.Stamped | None:
+        write, marks, existing = intent.write, imprint.marks, imprint.stored
+        known = self._stencils.fills
+        stored = fills.NO_MARKS if existing is None else known.read_marks(existing, write.served.fast_path)
+        if stored is None:
+            return None
+        times = [*stored.times, *[each.encode() for each in marks.times], meta.time_bytes(write.now)]
+        # The values of all objects of a stencil have the same places.
+        circumstances: tuple[object, ...] = (
+            *imprint.circumstances,
+            *stored.sizes,
+            len(marks.names),
+            len(marks.texts),
+            len(marks.versions),
+        )
         if len(times) > 1:
             ranks = sorted(set(times))
-            circumstances = (*imprint.circumstances, *sizes, *map(ranks.index, times))
-        else:
-            circumstances = (*imprint.circumstances, *sizes)
+            circumstances = (*circumstances, *map(ranks.index, times))
         if circumstances in self._shapes:
             shapes = self._shapes[circumstances]
         else:
-            shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances)
-        names = None if shapes is None else _read_names(imprint)
-        if shapes is None or names is None:
+            shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances, get=get)
+        requested = None if shapes is None else fills.read_values(marks)
+        if shapes is None or requested is None:
             return None
+        names = [*stored.values, *requested, *times]
         for position, stencil in enumerate(shapes.stencils):
             decision = stencil.stamp(intent, imprint, names)
             if decision is not None:
@@ -271,7 +226,9 @@ class Stamping:
         if not shapes.is_stencil_due():
             return None
         shapes.made += 1
-        new_stencil = _make_stencil(intent, imprint, names, get=self._get)
+        versions = {*stored.versions, *[each.encode() for each in marks.versions]}
+        specimen = _make_specimen(imprint, names, times, versions)
+        new_stencil = None if specimen is None else _make_stencil(intent, imprint, specimen, get=get, known=known)
         if new_stencil is None:
             return None
         shapes.stencils.insert(0, new_stencil)
@@ -279,39 +236,51 @@ class Stamping:
         return new_stencil.stamp(intent, imprint, names)
 
     def _find_shapes(
-        self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...]
+        self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...], *, get: intents.Get
     ) -> _Shapes | None:
         """Return the stencils for an intent, or None if names matter to it."""
-        if imprint.reads_names(intent.write):
+        write, phases, operation = intent.write, imprint.phases, imprint.operation
+        if phases.reads_names(operation, write):
             return None
-        write = intent.write
-        namespace = self._get(record.Key("namespaces", "", write.namespace))
+        namespace = get(record.Key("namespaces", "", write.namespace))
         version = None if namespace is None else namespace.revision
         facts = write.served.fast_path.read_facts(write)
-        return self._stencils.find((*circumstances, version, facts, *imprint.read_versions(write)))
+        return self._stencils.find((*circumstances, version, facts, *phases.read_versions(operation, write)))
 
 
 class _Specimen:
-    """Request and stored object with placeholders instead of names."""
+    """Request and stored object with placeholders instead of names.
 
-    def __init__(self, imprint: intents.Imprint, names: Sequence[bytes], places: Sequence[int]) -> None:
-        times = sorted(set(imprint.times))
-        first_time = len(names) - len(imprint.times)
-        first_version = first_time - len(imprint.versions)
+    ``names`` are all values, of which the last are ``times``; ``places`` are the positions of distinct values, and
+    ``versions`` those that are resource versions.
+    """
+
+    def __init__(
+        self,
+        imprint: intents.Imprint,
+        names: Sequence[bytes],
+        *,
+        places: Sequence[int],
+        times: Sequence[bytes],
+        versions: Collection[bytes],
+    ) -> None:
+        ranks = sorted(set(times))
+        first_time = len(names) - len(times)
+        self.places: Final = places
         self.placeholders: Final = tuple(
-            meta.time_text(_TIMES[times.index(names[place].decode())]).encode()
+            meta.time_bytes(fills.TIMES[ranks.index(names[place])])
             if place >= first_time
-            else _PLACEHOLDERS[number]
+            else fills.PLACEHOLDERS[number]
             for number, place in enumerate(places)
         )
-        self.now: Final = _TIMES[times.index(imprint.times[-1])]
+        self.now: Final = fills.TIMES[ranks.index(times[-1])]
         placeholders = {names[place]: self.placeholders[number] for number, place in enumerate(places)}
-        versions = [(version, placeholders.pop(version)) for version in set(names[first_version:first_time])]
+        replaced_versions = [(version, placeholders.pop(version)) for version in versions]
         # Prefixes of generated names end with a dash.
         placeholders.update([(name + b"-", placeholder + b"-") for name, placeholder in placeholders.items()])
 
         def replace_names(text: bytes) -> bytes:
-            for version, placeholder in versions:
+            for version, placeholder in replaced_versions:
                 text = text.replace(_RESOURCE_VERSION % version, _RESOURCE_VERSION % placeholder)
             return _JSON_STRING.sub(lambda match: placeholders.get(match[0], match[0]), text)
 
@@ -322,41 +291,27 @@ class _Specimen:
             stored = imprint.stored
             data = replace_names(stored.data)
             uid = placeholders[stored.uid.encode()].decode()
-            revision = int(dict(versions)[b"%d" % stored.revision])
+            revision = int(dict(replaced_versions)[b"%d" % stored.revision])
             self.stored = record.Record(self.key, uid, stored.create_revision, revision, data)
 
 
-def _read_names(imprint: intents.Imprint) -> list[bytes] | None:
-    """Return the names of an imprint, or None if a rule may refuse the form of one."""
-    names = "\n".join(imprint.names).encode()
-    if _NAMES.fullmatch(names) is None:
+def _make_specimen(
+    imprint: intents.Imprint, names: Sequence[bytes], times: Sequence[bytes], versions: Collection[bytes]
+) -> _Specimen | None:
+    """Return the specimen of an imprint, or None if there is too much in it."""
+    places = [position for position, name in enumerate(names) if name not in names[:position]]
+    size = max(len(imprint.body), 0 if imprint.stored is None else len(imprint.stored.data))
+    if len(places) > fills.MOST_NAMES or len(times) > fills.MOST_TIMES or size > LARGEST:
         return None
-    values = names.split(b"\n")
-    if imprint.texts:
-        texts = "\n".join(imprint.texts).encode()
-        if _TEXTS.fullmatch(texts) is None:
-            return None
-        values += texts.split(b"\n")
-    if imprint.versions:
-        versions = "\n".join(imprint.versions).encode()
-        if _VERSIONS.fullmatch(versions) is None:
-            return None
-        values += versions.split(b"\n")
-    values += "\n".join(imprint.times).encode().split(b"\n")
-    return values
+    return _Specimen(imprint, names, places=places, times=times, versions=versions)
 
 
 def _make_stencil(
-    intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes], *, get: intents.Get
+    intent: intents.Intent, imprint: intents.Imprint, specimen: _Specimen, *, get: intents.Get, known: fills.Fills
 ) -> Stencil | None:
     """Return the stencil for objects like that of an intent, or None if the decision is more than one object."""
-    places = [position for position, name in enumerate(names) if name not in names[:position]]
-    size = max(len(imprint.body), 0 if imprint.stored is None else len(imprint.stored.data))
-    if len(places) > _MOST_NAMES or len(imprint.times) > _MOST_TIMES or size > LARGEST:
-        return None
-    specimen = _Specimen(imprint, names, places)
     consultation = Consultation()
-    consultation.draw("uid", _UID.decode)
+    consultation.draw("uid", fills.UID.decode)
     consultation.draw("name", lambda: specimen.key.name)
     write = intent.write
     if write.name:
@@ -372,5 +327,10 @@ def _make_stencil(
         return None
     if write.warnings:
         return None
-    output = intents.make_draft(decision.document)(int(_REVISION)).data
-    return Stencil(specimen, places, output, dict(write.annotations))
+    output = fills.Output(
+        intents.make_draft(decision.document)(int(fills.REVISION)),
+        (*specimen.placeholders, fills.UID, fills.REVISION),
+        fast_path=write.served.fast_path,
+        known=known,
+    )
+    return Stencil(specimen, specimen.places, output, dict(write.annotations))

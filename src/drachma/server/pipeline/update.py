@@ -98,27 +98,20 @@ def make_imprint(
     services: Services,
     options: options.WriteOptions,
     make_specimen: Callable[[Write, bytes, record.Record | None], intent.Intent],
-) -> intent.Imprint | None:
-    """Return the imprint of a change of the status, or None if it has no other intents like it.
+) -> intent.Imprint:
+    """Return the imprint of a change of the status.
 
     ``marks`` are those in the request; ``facts`` are its other circumstances.
     """
-    write = update_intent.write
-    stored_marks = write.served.fast_path.mark_stored(existing.value)
-    if stored_marks is None:
-        return None
     return intent.Imprint(
         (*intent.circumstances(update_intent, options), *facts),
         existing.key,
-        (*stored_marks.names, *marks.names),
-        (*stored_marks.texts, *marks.texts),
-        (*stored_marks.versions, *marks.versions),
-        (*stored_marks.times, *marks.times, *intent.times(write, existing)),
+        marks,
         body,
         existing,
         existing.uid,
-        lambda each: services.phases.reads_names(Operation.STATUS, each),
-        lambda each: services.phases.read_versions(Operation.STATUS, each),
+        services.phases,
+        Operation.STATUS,
         make_specimen,
     )
 

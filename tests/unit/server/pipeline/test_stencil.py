@@ -1,6 +1,9 @@
-"""Looking for stencils stops for a while where no two objects are alike."""
+"""Looking for stencils stops for a while where no two objects are alike; decisions leave nothing behind."""
 
-from drachma.server.pipeline import stencil
+import gc
+import weakref
+
+from drachma.server.pipeline import group, stencil
 
 
 def _count_attempts(trial: stencil.Trial, intents: int, *, is_hit: bool) -> int:
@@ -27,3 +30,15 @@ def test_a_hit_ends_the_pauses() -> None:
     trial = stencil.Trial()
     _count_attempts(trial, 64 + 512, is_hit=False)
     assert _count_attempts(trial, 100, is_hit=True) == 100
+
+
+def test_a_group_is_freed_without_the_garbage_collector() -> None:
+    decided = group.Group(lambda _key: None, stencil.Stencils())
+    assert decided.decide([]) == []
+    reference = weakref.ref(decided)
+    gc.disable()
+    try:
+        del decided
+        assert reference() is None
+    finally:
+        gc.enable()
