@@ -88,8 +88,7 @@ def _offset_problem(offset: str) -> str:
 
 
 def _days(year: int, month: int) -> int:
-    is_leap_day = month == 2 and calendar.isleap(year)
-    return calendar.mdays[month] + is_leap_day
+    return calendar.monthrange(year, month)[1]
 
 
 def _mismatch(text: str, layout: str, *, rest: str, element: str) -> str:

@@ -302,7 +302,8 @@ async def test_a_kind_that_a_cluster_may_do_without_counts_as_empty() -> None:
     async with Informers(script.client, clock=clock, rng=random.Random(1), pauses=STEADY) as informers:
         informer = informers.of(podgroup.PodGroup)
         await informers.wait_synced()
-        assert informer.failure is not None
+        failure = informer.failure
+        assert failure is not None
         (absence,) = informers.absences()
         assert "podgroups.scheduling.k8s.io: the API server does not serve this kind: pods are scheduled one" in absence
         assert informers.problems() == []
