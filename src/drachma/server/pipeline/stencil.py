@@ -11,6 +11,10 @@ placeholder appears in the specimen's decision, a name is copied. The decision a
 request and its stored object are exactly those of the stencil with its own names, and if these have the form that all
 rules about names accept. In every other case the intent decides by itself.
 
+A client may repeat a name in a field with other rules, such as a quantity. So a placeholder is the worst name there
+is: as long as a name of its form can be, with a digit in front, letters and dashes. A rule that accepts it accepts all
+names of this form, and a specimen that is refused makes no stencil.
+
 Times are copied as well, but managers are sorted by them, so a stencil holds for objects with times in the same order.
 
 Steps that depend on names in another way, such as policies, say so (``Step.reads_names``); while one of them applies,
@@ -21,7 +25,7 @@ import datetime as dt
 import re
 import secrets
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -67,15 +71,24 @@ A name that can also be a word or a quantity may occur elsewhere in the object w
 dash or a digit and not look like a number.
 """
 
+_LABEL_LENGTH: Final = 63
+_TEXT_LENGTH: Final = 512
+
 _VERSIONS: Final = re.compile(rb"\d{1,18}(?:\n\d{1,18})*")
 
 _TEXTS: Final = re.compile(rb"(?:[ !#-\[\]-~]{1,512}(?:\n|\Z))*")
 """Lines of printable ASCII that JSON does not escape."""
 
 
-def _make_placeholder(position: int) -> bytes:
-    """Return a text that is a valid name, uid and resource version, and occurs nowhere else."""
+def _make_number(position: int) -> bytes:
+    """Return a text that is a valid uid and resource version, and occurs nowhere else."""
     return b"1777%09d%06d" % (_SALT, position)
+
+
+_LABEL_END: Final = b"--" + b"x" * (_LABEL_LENGTH - 2 - len(_make_number(0)))
+_SUBDOMAIN_END: Final = b".".join([_LABEL_END, *[b"1--" + b"x" * (_LABEL_LENGTH - 3)] * 2, b"1--" + b"x" * 58])
+_TEXT_END: Final = b" ~!" + b"x" * (_TEXT_LENGTH - 3 - len(_make_number(0)))
+"""Ends of placeholders for names that are labels, for other names, and for texts."""
 
 
 def _make_time(rank: int) -> dt.datetime:
@@ -85,18 +98,26 @@ def _make_time(rank: int) -> dt.datetime:
     return moment + dt.timedelta(seconds=seconds)
 
 
-_PLACEHOLDERS: Final = tuple(map(_make_placeholder, range(_MOST_NAMES + 2)))
+_NUMBERS: Final = tuple(map(_make_number, range(_MOST_NAMES + 2)))
 _TIMES: Final = tuple(map(_make_time, range(_MOST_TIMES)))
 _ANY_PLACEHOLDER: Final = re.compile(
-    rb"(1777%09d\d{6}|16\d\d-%b)" % (_SALT, meta.time_text(_TIMES[0]).encode().partition(b"-")[2])
+    rb"(1777%09d\d{6}(?:%b|%b|%b)?|16\d\d-%b)"
+    % (
+        _SALT,
+        re.escape(_TEXT_END),
+        re.escape(_SUBDOMAIN_END),
+        re.escape(_LABEL_END),
+        meta.time_text(_TIMES[0]).encode().partition(b"-")[2],
+    )
 )
 _JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
 """Texts of strings that are not keys, also of strings that are quoted in keys of managedFields."""
 
 _RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
 
-_UID: Final = _PLACEHOLDERS[-2]
-_REVISION: Final = _PLACEHOLDERS[-1]
+_NO_PLACES: Final[frozenset[int]] = frozenset()
+_UID: Final = _NUMBERS[-2]
+_REVISION: Final = _NUMBERS[-1]
 
 
 class Template:
@@ -105,6 +126,7 @@ class Template:
     __slots__ = ("_gaps", "_pieces")
 
     def __init__(self, text: bytes, placeholders: Sequence[bytes]) -> None:
+        """Raises KeyError for a text with another placeholder, or with a part of one."""
         numbers = {placeholder: number for number, placeholder in enumerate(placeholders)}
         self._pieces: Final = _ANY_PLACEHOLDER.split(text)
         self._gaps: Final = [(position, numbers[self._pieces[position]]) for position in range(1, len(self._pieces), 2)]
@@ -120,7 +142,7 @@ class Template:
 class Stencil:
     """The decision about objects of one shape, with gaps for their names."""
 
-    __slots__ = ("_annotations", "_body", "_output", "_places", "_stored")
+    __slots__ = ("_annotations", "_body", "_output", "_places", "_stored", "_subdomains")
 
     def __init__(
         self, specimen: "_Specimen", places: Sequence[int], output: bytes, annotations: dict[str, str]
@@ -128,27 +150,28 @@ class Stencil:
         """``places`` are the positions of distinct values in an imprint."""
         placeholders = specimen.placeholders
         self._places: Final = places
+        self._subdomains: Final = specimen.subdomains
         self._body: Final = Template(specimen.body, placeholders)
         self._stored: Final = None if specimen.stored is None else Template(specimen.stored.data, placeholders)
         self._output: Final = Template(output, (*placeholders, _UID, _REVISION))
         self._annotations: Final = annotations
 
-    def stamp(self, intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes]) -> intents.Stamped | None:
-        """Return the decision of an intent with these names, or None if its object has another shape."""
-        places = self._places
-        if len(set(names)) != len(places):
+    def stamp(self, intent: intents.Intent, imprint: intents.Imprint, values: "_Values") -> intents.Stamped | None:
+        """Return the decision of an intent with these values, or None if its object has another shape."""
+        places, names = self._places, values.all
+        if values.subdomains != self._subdomains or len(set(names)) != len(places):
             return None
-        values = [names[place] for place in places]
-        if self._body.fill(values) != imprint.body:
+        gaps = [names[place] for place in places]
+        if self._body.fill(gaps) != imprint.body:
             return None
         existing = imprint.stored
-        if self._stored is not None and (existing is None or self._stored.fill(values) != existing.data):
+        if self._stored is not None and (existing is None or self._stored.fill(gaps) != existing.data):
             return None
         if self._annotations:
             intent.write.annotations.update(self._annotations)
         uid = imprint.uid if existing is None else existing.uid
-        values.append(uid.encode())
-        return intents.Stamped(imprint.key, uid, existing, self._output, values)
+        gaps.append(uid.encode())
+        return intents.Stamped(imprint.key, uid, existing, self._output, gaps)
 
 
 class _Shapes:
@@ -259,11 +282,11 @@ class Stamping:
             shapes = self._shapes[circumstances]
         else:
             shapes = self._shapes[circumstances] = self._find_shapes(intent, imprint, circumstances)
-        names = None if shapes is None else _read_names(imprint)
-        if shapes is None or names is None:
+        values = None if shapes is None else _read_values(imprint)
+        if shapes is None or values is None:
             return None
         for position, stencil in enumerate(shapes.stencils):
-            decision = stencil.stamp(intent, imprint, names)
+            decision = stencil.stamp(intent, imprint, values)
             if decision is not None:
                 if position:
                     shapes.stencils.insert(0, shapes.stencils.pop(position))
@@ -271,12 +294,12 @@ class Stamping:
         if not shapes.is_stencil_due():
             return None
         shapes.made += 1
-        new_stencil = _make_stencil(intent, imprint, names, get=self._get)
+        new_stencil = _make_stencil(intent, imprint, values, get=self._get)
         if new_stencil is None:
             return None
         shapes.stencils.insert(0, new_stencil)
         del shapes.stencils[MOST_SHAPES:]
-        return new_stencil.stamp(intent, imprint, names)
+        return new_stencil.stamp(intent, imprint, values)
 
     def _find_shapes(
         self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...]
@@ -294,16 +317,23 @@ class Stamping:
 class _Specimen:
     """Request and stored object with placeholders instead of names."""
 
-    def __init__(self, imprint: intents.Imprint, names: Sequence[bytes], places: Sequence[int]) -> None:
+    def __init__(self, imprint: intents.Imprint, values: "_Values", places: Sequence[int]) -> None:
+        names = values.all
         times = sorted(set(imprint.times))
         first_time = len(names) - len(imprint.times)
         first_version = first_time - len(imprint.versions)
-        self.placeholders: Final = tuple(
-            meta.time_text(_TIMES[times.index(names[place].decode())]).encode()
-            if place >= first_time
-            else _PLACEHOLDERS[number]
-            for number, place in enumerate(places)
-        )
+        self.subdomains: Final = values.subdomains
+
+        def make_placeholder(number: int, place: int) -> bytes:
+            if place >= first_time:
+                return meta.time_text(_TIMES[times.index(names[place].decode())]).encode()
+            if place >= first_version:
+                return _NUMBERS[number]
+            if place >= len(imprint.names):
+                return _NUMBERS[number] + _TEXT_END
+            return _NUMBERS[number] + (_SUBDOMAIN_END if place in self.subdomains else _LABEL_END)
+
+        self.placeholders: Final = tuple(make_placeholder(number, place) for number, place in enumerate(places))
         self.now: Final = _TIMES[times.index(imprint.times[-1])]
         placeholders = {names[place]: self.placeholders[number] for number, place in enumerate(places)}
         versions = [(version, placeholders.pop(version)) for version in set(names[first_version:first_time])]
@@ -326,12 +356,25 @@ class _Specimen:
             self.stored = record.Record(self.key, uid, stored.create_revision, revision, data)
 
 
-def _read_names(imprint: intents.Imprint) -> list[bytes] | None:
-    """Return the names of an imprint, or None if a rule may refuse the form of one."""
+class _Values(NamedTuple):
+    """Values of an imprint: names, texts, versions and times."""
+
+    all: Sequence[bytes]
+    subdomains: frozenset[int]
+    """Places of names that are no labels, so that fewer rules accept them."""
+
+
+def _read_values(imprint: intents.Imprint) -> _Values | None:
+    """Return the values of an imprint, or None if a rule may refuse the form of one."""
     names = "\n".join(imprint.names).encode()
     if _NAMES.fullmatch(names) is None:
         return None
     values = names.split(b"\n")
+    subdomains = _NO_PLACES
+    if b"." in names or (len(names) > _LABEL_LENGTH and max(map(len, values)) > _LABEL_LENGTH):
+        subdomains = frozenset(
+            [place for place, name in enumerate(values) if b"." in name or len(name) > _LABEL_LENGTH]
+        )
     if imprint.texts:
         texts = "\n".join(imprint.texts).encode()
         if _TEXTS.fullmatch(texts) is None:
@@ -343,18 +386,21 @@ def _read_names(imprint: intents.Imprint) -> list[bytes] | None:
             return None
         values += versions.split(b"\n")
     values += "\n".join(imprint.times).encode().split(b"\n")
-    return values
+    return _Values(values, subdomains)
 
 
 def _make_stencil(
-    intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes], *, get: intents.Get
+    intent: intents.Intent, imprint: intents.Imprint, values: _Values, *, get: intents.Get
 ) -> Stencil | None:
-    """Return the stencil for objects like that of an intent, or None if the decision is more than one object."""
+    """Return the stencil for objects like that of an intent, or None if there is none."""
+    names = values.all
+    if not set(imprint.versions).isdisjoint(imprint.texts):
+        return None
     places = [position for position, name in enumerate(names) if name not in names[:position]]
     size = max(len(imprint.body), 0 if imprint.stored is None else len(imprint.stored.data))
     if len(places) > _MOST_NAMES or len(imprint.times) > _MOST_TIMES or size > LARGEST:
         return None
-    specimen = _Specimen(imprint, names, places)
+    specimen = _Specimen(imprint, values, places)
     consultation = Consultation()
     consultation.draw("uid", _UID.decode)
     consultation.draw("name", lambda: specimen.key.name)
@@ -373,4 +419,8 @@ def _make_stencil(
     if write.warnings:
         return None
     output = intents.make_draft(decision.document)(int(_REVISION)).data
-    return Stencil(specimen, places, output, dict(write.annotations))
+    try:
+        return Stencil(specimen, places, output, dict(write.annotations))
+    except KeyError:
+        # A rule has shortened or combined names.
+        return None
