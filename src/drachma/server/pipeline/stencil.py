@@ -63,12 +63,15 @@ _ATTEMPTS: Final = 16
 _SALT: Final = secrets.randbelow(10**9)
 """Part of all placeholders, so that no client can send one."""
 
-_NAME: Final = rb"(?=[^\n]*[-0-9])(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+_NAME: Final = (
+    rb"(?=[^\n]*[-0-9]|[a-z](?:\n|\Z))(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))"
+    rb"[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+)
 _NAMES: Final = re.compile(rb"%b(?:\n%b)*" % (_NAME, _NAME))
 """Lines that are names in the form of DNS subdomains, or uids.
 
 A name that can also be a word or a quantity may occur elsewhere in the object with another meaning, so it must have a
-dash or a digit and not look like a number.
+dash or a digit and not look like a number, or be a single letter.
 """
 
 _LABEL_LENGTH: Final = 63
