@@ -174,6 +174,11 @@ def _name(name: str) -> dict[str, str]:
     return {"generateName": f"{name[:-1]}-"} if name.endswith("+") else {"name": name}
 
 
+def _device_name(prefix: str, number: int) -> str:
+    """Return the name of a device; without a prefix it is a letter."""
+    return f"{prefix}{number}" if prefix else "abcdefgh"[number]
+
+
 def _draft(shape: Shape, owner: pod.Pod) -> resourceclaim.ResourceClaim:
     reference = meta.OwnerReference(
         api_version="v1", kind="Pod", name=owner.metadata.name, uid=owner.metadata.uid, controller=True,
@@ -197,7 +202,8 @@ def _allocate(shape: Shape, user: pod.Pod) -> resourceclaim.ResourceClaimStatus:
     for number in range(shape.devices):
         builder = builder.request(f"r{number}", device_class="gpu.example.com")
     devices = [
-        (f"r{number}", "gpu.example.com", shape.node, f"{shape.device}{number}") for number in range(shape.devices)
+        (f"r{number}", "gpu.example.com", shape.node, _device_name(shape.device, number))
+        for number in range(shape.devices)
     ]
     allocation = builder.allocated(*devices).build().status.allocation
     consumer = resourceclaim.ResourceClaimConsumerReference(
@@ -225,7 +231,7 @@ SHAPES: Final = st.builds(
     pod=PLAIN | ODD,
     claim=PLAIN | ODD,
     node=st.sampled_from(["node-1", "node-2.example.com", "v1", "gpu", "NODE"]),
-    device=st.sampled_from(["gpu-", "gpu.", "v1", "G"]),
+    device=st.sampled_from(["gpu-", "gpu.", "v1", "G", ""]),
     devices=st.sampled_from([1, 1, 1, 2]),
     message=st.sampled_from(["assigned", 'with "quotes"', "", "v1", "é", "gpu"]),
     label=st.sampled_from(["1", "1", "2"]),

@@ -95,6 +95,8 @@ def renew(files: Files, *, now: datetime) -> bool:
         _make_server(files, hosts, authority=authority, now=now)
     except OSError as error:
         raise errors.RefusedFileError(f"certificate {files.certificate}: {error.strerror}") from error
+    except (ValueError, x509.ExtensionNotFound) as error:
+        raise errors.RefusedFileError(f"certificate {files.certificate}: cannot be read: {error}") from error
     return True
 
 

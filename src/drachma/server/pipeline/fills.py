@@ -23,13 +23,19 @@ MOST_TIMES: Final = 12
 _SALT: Final = secrets.randbelow(10**9)
 """Part of all placeholders, so that no client can send one."""
 
-_NAME: Final = rb"(?=[^\n]*[-0-9])(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+_NAME: Final = (
+    rb"(?=[^\n]*[-0-9]|[a-z](?:\n|\Z))(?!\d[\d.]*[a-z]?\d*(?:\n|\Z))(?=.{1,253}(?:\n|\Z))"
+    rb"[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*"
+)
 _NAMES: Final = re.compile(rb"%b(?:\n%b)*" % (_NAME, _NAME))
 """Lines that are names in the form of DNS subdomains, or uids.
 
 A name that can also be a word or a quantity may occur elsewhere in the object with another meaning, so it must have a
-dash or a digit and not look like a number.
+dash or a digit and not look like a number, or be a single letter.
 """
+
+_LABEL_LENGTH: Final = 63
+_TEXT_LENGTH: Final = 512
 
 _VERSIONS: Final = re.compile(rb"\d{1,18}(?:\n\d{1,18})*")
 
@@ -37,9 +43,16 @@ _TEXTS: Final = re.compile(rb"(?:[ !#-\[\]-~]{1,512}(?:\n|\Z))*")
 """Lines of printable ASCII that JSON does not escape."""
 
 
-def _make_placeholder(position: int) -> bytes:
-    """Return a text that is a valid name, uid and resource version, and occurs nowhere else."""
+def _make_number(position: int) -> bytes:
+    """Return a text that is a valid uid and resource version, and occurs nowhere else."""
     return b"1777%09d%06d" % (_SALT, position)
+
+
+LABEL_END: Final = b"--" + b"x" * (_LABEL_LENGTH - 2 - len(_make_number(0)))
+SUBDOMAIN_END: Final = b".".join([LABEL_END, *[b"1--" + b"x" * (_LABEL_LENGTH - 3)] * 2, b"1--" + b"x" * 58])
+TEXT_END: Final = b" ~!" + b"x" * (_TEXT_LENGTH - 3 - len(_make_number(0)))
+VERSION_END: Final = b""
+"""Ends of placeholders for names that are labels, for other names, for texts, and for resource versions."""
 
 
 def _make_time(rank: int) -> dt.datetime:
@@ -49,14 +62,23 @@ def _make_time(rank: int) -> dt.datetime:
     return moment + dt.timedelta(seconds=seconds)
 
 
-PLACEHOLDERS: Final = tuple(map(_make_placeholder, range(MOST_NAMES + 2)))
+NUMBERS: Final = tuple(map(_make_number, range(MOST_NAMES + 2)))
+"""Beginnings of placeholders."""
+
 TIMES: Final = tuple(map(_make_time, range(MOST_TIMES)))
 _ANY_PLACEHOLDER: Final = re.compile(
-    rb"(1777%09d\d{6}|16\d\d-%b)" % (_SALT, meta.time_bytes(TIMES[0]).partition(b"-")[2])
+    rb"(1777%09d\d{6}(?:%b|%b|%b)?|16\d\d-%b)"
+    % (
+        _SALT,
+        re.escape(TEXT_END),
+        re.escape(SUBDOMAIN_END),
+        re.escape(LABEL_END),
+        meta.time_bytes(TIMES[0]).partition(b"-")[2],
+    )
 )
 
-UID: Final = PLACEHOLDERS[-2]
-REVISION: Final = PLACEHOLDERS[-1]
+UID: Final = NUMBERS[-2]
+REVISION: Final = NUMBERS[-1]
 
 
 class Template:
@@ -65,6 +87,7 @@ class Template:
     __slots__ = ("_gaps", "_pieces")
 
     def __init__(self, text: bytes, placeholders: Sequence[bytes]) -> None:
+        """Raises KeyError for a text with another placeholder, or with a part of one."""
         numbers = {placeholder: number for number, placeholder in enumerate(placeholders)}
         self._pieces: Final = _ANY_PLACEHOLDER.split(text)
         self._gaps: Final = [(position, numbers[self._pieces[position]]) for position in range(1, len(self._pieces), 2)]
@@ -86,11 +109,6 @@ class StoredMarks(NamedTuple):
     values: list[bytes]
     sizes: tuple[int, int, int]
     times: list[bytes]
-
-    @property
-    def versions(self) -> list[bytes]:
-        """Resource versions among the values."""
-        return self.values[self.sizes[0] + self.sizes[1] :]
 
 
 NO_MARKS: Final = StoredMarks([], (0, 0, 0), [])
@@ -196,9 +214,14 @@ def read_values(marks: Marks) -> list[bytes] | None:
     return values
 
 
+def find_subdomains(names: Sequence[bytes]) -> list[int]:
+    """Return the positions of names that are no labels, so that fewer rules accept them."""
+    return [position for position, name in enumerate(names) if b"." in name or len(name) > _LABEL_LENGTH]
+
+
 def _are_plain(marks: StoredMarks) -> bool:
     """Return True if no rule refuses the form of the names in a stored object."""
     names, texts, _ = marks.sizes
-    groups = marks.values[:names], marks.values[names : names + texts], marks.versions
+    groups = marks.values[:names], marks.values[names : names + texts], marks.values[names + texts :]
     forms = _NAMES, _TEXTS, _VERSIONS
     return all(not group or form.fullmatch(b"\n".join(group)) for group, form in zip(groups, forms, strict=True))

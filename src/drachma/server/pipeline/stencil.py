@@ -11,6 +11,10 @@ placeholder appears in the specimen's decision, a name is copied. The decision a
 request and its stored object are exactly those of the stencil with its own names, and if these have the form that all
 rules about names accept. In every other case the intent decides by itself.
 
+A client may repeat a name in a field with other rules, such as a quantity. So a placeholder is the worst name there
+is: as long as a name of its form can be, with a digit in front, letters and dashes. A rule that accepts it accepts all
+names of this form, and a specimen that is refused makes no stencil.
+
 Times are copied as well, but managers are sorted by them, so a stencil holds for objects with times in the same order.
 
 The names in a stored object are read from its document, unless a stencil has made the object: then they are among the
@@ -21,8 +25,8 @@ there are no stencils. A stencil holds for one version of the namespace.
 """
 
 import re
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -62,38 +66,45 @@ _JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
 _RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
 
 
+class _Values(NamedTuple):
+    """Values of an intent: those of the stored object, those of the request, and ``times``, which are the last."""
+
+    all: Sequence[bytes]
+    times: Sequence[bytes]
+    subdomains: tuple[list[int], list[int]]
+    """Positions of names that are no labels, among the names of the stored object and of the request."""
+
+
 class Stencil:
     """The decision about objects of one shape, with gaps for their names."""
 
-    __slots__ = ("_annotations", "_body", "_output", "_places", "_stored")
+    __slots__ = ("_annotations", "_body", "_output", "_places", "_stored", "_subdomains")
 
-    def __init__(
-        self, specimen: "_Specimen", places: Sequence[int], output: fills.Output, annotations: dict[str, str]
-    ) -> None:
-        """``places`` are the positions of distinct values."""
+    def __init__(self, specimen: "_Specimen", output: fills.Output, annotations: dict[str, str]) -> None:
         placeholders = specimen.placeholders
-        self._places: Final = places
+        self._places: Final = specimen.places
+        self._subdomains: Final = specimen.subdomains
         self._body: Final = fills.Template(specimen.body, placeholders)
         self._stored: Final = None if specimen.stored is None else fills.Template(specimen.stored.data, placeholders)
         self._output: Final = output
         self._annotations: Final = annotations
 
-    def stamp(self, intent: intents.Intent, imprint: intents.Imprint, names: Sequence[bytes]) -> intents.Stamped | None:
-        """Return the decision of an intent with these names, or None if its object has another shape."""
-        places = self._places
-        if len(set(names)) != len(places):
+    def stamp(self, intent: intents.Intent, imprint: intents.Imprint, values: _Values) -> intents.Stamped | None:
+        """Return the decision of an intent with these values, or None if its object has another shape."""
+        places, names = self._places, values.all
+        if values.subdomains != self._subdomains or len(set(names)) != len(places):
             return None
-        values = [names[place] for place in places]
-        if self._body.fill(values) != imprint.body:
+        gaps = [names[place] for place in places]
+        if self._body.fill(gaps) != imprint.body:
             return None
         existing = imprint.stored
-        if self._stored is not None and (existing is None or self._stored.fill(values) != existing.data):
+        if self._stored is not None and (existing is None or self._stored.fill(gaps) != existing.data):
             return None
         if self._annotations:
             intent.write.annotations.update(self._annotations)
         uid = imprint.uid if existing is None else existing.uid
-        values.append(uid.encode())
-        return intents.Stamped(imprint.key, uid, existing, self._output, values)
+        gaps.append(uid.encode())
+        return intents.Stamped(imprint.key, uid, existing, self._output, gaps)
 
 
 class _Shapes:
@@ -216,9 +227,13 @@ class Stamping:
         requested = None if shapes is None else fills.read_values(marks)
         if shapes is None or requested is None:
             return None
-        names = [*stored.values, *requested, *times]
+        subdomains = (
+            fills.find_subdomains(stored.values[: stored.sizes[0]]),
+            fills.find_subdomains(requested[: len(marks.names)]),
+        )
+        values = _Values([*stored.values, *requested, *times], times, subdomains)
         for position, stencil in enumerate(shapes.stencils):
-            decision = stencil.stamp(intent, imprint, names)
+            decision = stencil.stamp(intent, imprint, values)
             if decision is not None:
                 if position:
                     shapes.stencils.insert(0, shapes.stencils.pop(position))
@@ -226,14 +241,14 @@ class Stamping:
         if not shapes.is_stencil_due():
             return None
         shapes.made += 1
-        versions = {*stored.versions, *[each.encode() for each in marks.versions]}
-        specimen = _make_specimen(imprint, names, times, versions)
+        sizes = stored.sizes, (len(marks.names), len(marks.texts), len(marks.versions))
+        specimen = _make_specimen(imprint, values, sizes)
         new_stencil = None if specimen is None else _make_stencil(intent, imprint, specimen, get=get, known=known)
         if new_stencil is None:
             return None
         shapes.stencils.insert(0, new_stencil)
         del shapes.stencils[MOST_SHAPES:]
-        return new_stencil.stamp(intent, imprint, names)
+        return new_stencil.stamp(intent, imprint, values)
 
     def _find_shapes(
         self, intent: intents.Intent, imprint: intents.Imprint, circumstances: tuple[object, ...], *, get: intents.Get
@@ -251,26 +266,22 @@ class Stamping:
 class _Specimen:
     """Request and stored object with placeholders instead of names.
 
-    ``names`` are all values, of which the last are ``times``; ``places`` are the positions of distinct values, and
-    ``versions`` those that are resource versions.
+    ``places`` are the positions of distinct values, and ``ends`` the ends of the placeholders of all values but times.
     """
 
     def __init__(
-        self,
-        imprint: intents.Imprint,
-        names: Sequence[bytes],
-        *,
-        places: Sequence[int],
-        times: Sequence[bytes],
-        versions: Collection[bytes],
+        self, imprint: intents.Imprint, values: _Values, *, places: Sequence[int], ends: Sequence[bytes]
     ) -> None:
+        names, times = values.all, values.times
         ranks = sorted(set(times))
         first_time = len(names) - len(times)
+        versions = {names[place] for place, end in enumerate(ends) if end == fills.VERSION_END}
         self.places: Final = places
+        self.subdomains: Final = values.subdomains
         self.placeholders: Final = tuple(
             meta.time_bytes(fills.TIMES[ranks.index(names[place])])
             if place >= first_time
-            else fills.PLACEHOLDERS[number]
+            else fills.NUMBERS[number] + ends[place]
             for number, place in enumerate(places)
         )
         self.now: Final = fills.TIMES[ranks.index(times[-1])]
@@ -296,20 +307,31 @@ class _Specimen:
 
 
 def _make_specimen(
-    imprint: intents.Imprint, names: Sequence[bytes], times: Sequence[bytes], versions: Collection[bytes]
+    imprint: intents.Imprint, values: _Values, sizes: Sequence[tuple[int, int, int]]
 ) -> _Specimen | None:
-    """Return the specimen of an imprint, or None if there is too much in it."""
+    """Return the specimen of an imprint, or None if there is too much in it, or a text that looks like a version.
+
+    ``sizes`` are the numbers of names, texts and versions in the stored object and in the request.
+    """
+    names = values.all
     places = [position for position, name in enumerate(names) if name not in names[:position]]
     size = max(len(imprint.body), 0 if imprint.stored is None else len(imprint.stored.data))
-    if len(places) > fills.MOST_NAMES or len(times) > fills.MOST_TIMES or size > LARGEST:
+    if len(places) > fills.MOST_NAMES or len(values.times) > fills.MOST_TIMES or size > LARGEST:
         return None
-    return _Specimen(imprint, names, places=places, times=times, versions=versions)
+    ends: list[bytes] = []
+    for (name_count, text_count, version_count), subdomains in zip(sizes, values.subdomains, strict=True):
+        ends += [fills.SUBDOMAIN_END if place in subdomains else fills.LABEL_END for place in range(name_count)]
+        ends += [fills.TEXT_END] * text_count + [fills.VERSION_END] * version_count
+    texts = {names[place] for place, end in enumerate(ends) if end == fills.TEXT_END}
+    if any(end == fills.VERSION_END and names[place] in texts for place, end in enumerate(ends)):
+        return None
+    return _Specimen(imprint, values, places=places, ends=ends)
 
 
 def _make_stencil(
     intent: intents.Intent, imprint: intents.Imprint, specimen: _Specimen, *, get: intents.Get, known: fills.Fills
 ) -> Stencil | None:
-    """Return the stencil for objects like that of an intent, or None if the decision is more than one object."""
+    """Return the stencil for objects like that of an intent, or None if there is none."""
     consultation = Consultation()
     consultation.draw("uid", fills.UID.decode)
     consultation.draw("name", lambda: specimen.key.name)
@@ -327,10 +349,14 @@ def _make_stencil(
         return None
     if write.warnings:
         return None
-    output = fills.Output(
-        intents.make_draft(decision.document)(int(fills.REVISION)),
-        (*specimen.placeholders, fills.UID, fills.REVISION),
-        fast_path=write.served.fast_path,
-        known=known,
-    )
-    return Stencil(specimen, specimen.places, output, dict(write.annotations))
+    try:
+        output = fills.Output(
+            intents.make_draft(decision.document)(int(fills.REVISION)),
+            (*specimen.placeholders, fills.UID, fills.REVISION),
+            fast_path=write.served.fast_path,
+            known=known,
+        )
+        return Stencil(specimen, output, dict(write.annotations))
+    except KeyError:
+        # A rule has shortened or combined names.
+        return None
