@@ -88,8 +88,8 @@ def _offset_problem(offset: str) -> str:
 
 
 def _days(year: int, month: int) -> int:
-    is_leap_day = month == 2 and calendar.isleap(year)
-    return calendar.mdays[month] + is_leap_day
+    # Go's years begin with 0, a leap year, which Python's calendar does not have.
+    return calendar.monthrange(year or 4, month)[1]
 
 
 def _mismatch(text: str, layout: str, *, rest: str, element: str) -> str:
