@@ -41,7 +41,7 @@ _FORMATS = {"int32": "int32", "int64": "int64", "double": "float64", "byte": "by
 _SCALARS = {"string": "string", "boolean": "bool", "integer": "int64", "number": "float64"}
 _ZEROS = {"string": "", "bool": False, "int32": 0, "int64": 0}
 _SIMPLE = {*_PLAIN.values(), *_FORMATS.values(), *_SCALARS.values()}
-_KEPT = ("pointer", "always", "goType", "goParent")
+_KEPT = ("pointer", "always", "goType", "goName", "goParent")
 _ENVELOPE = {"apiVersion", "kind"}
 _MEMBERS = (
     "type",
@@ -55,6 +55,7 @@ _MEMBERS = (
     "patch",
     "mergeKey",
     "goType",
+    "goName",
     "goParent",
     "number",
 )

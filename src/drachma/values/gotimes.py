@@ -88,7 +88,8 @@ def _offset_problem(offset: str) -> str:
 
 
 def _days(year: int, month: int) -> int:
-    return calendar.monthrange(year, month)[1]
+    # Go's years begin with 0, a leap year, which Python's calendar does not have.
+    return calendar.monthrange(year or 4, month)[1]
 
 
 def _mismatch(text: str, layout: str, *, rest: str, element: str) -> str:

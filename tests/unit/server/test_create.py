@@ -160,6 +160,38 @@ async def test_a_policy_without_a_default_is_written_with_null(server: Client) -
     assert created.body["spec"]["devices"][0]["capacity"] == {"m": {"value": "1", "requestPolicy": {"default": None}}}
 
 
+@pytest.mark.parametrize(
+    ("failure_policy", "want_replacement", "want_policy"),
+    [
+        pytest.param(None, "TerminatingOrFailed", None, id="none"),
+        pytest.param({"rules": []}, "Failed", {"rules": None}, id="empty"),
+        pytest.param(
+            {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]},
+            "Failed",
+            {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]},
+            id="condition",
+        ),
+    ],
+)
+async def test_defaults_of_failure_policies(
+    server: Client, failure_policy: Any, want_replacement: str, want_policy: Any
+) -> None:
+    template = {"spec": {**client.pod()["spec"], "restartPolicy": "Never"}}
+    spec = (
+        {"template": template} if failure_policy is None else {"template": template, "podFailurePolicy": failure_policy}
+    )
+    job = {"metadata": {"name": "j"}, "spec": spec}
+    created = (await server.call("POST", "/apis/batch/v1/namespaces/default/jobs", job)).body["spec"]
+    assert (created["podReplacementPolicy"], created.get("podFailurePolicy")) == (want_replacement, want_policy)
+
+
+async def test_a_projection_may_have_an_empty_source(server: Client) -> None:
+    pod = client.pod()
+    pod["spec"]["volumes"] = [{"name": "v", "projected": {"sources": [{}]}}]
+    created = await server.call("POST", "/api/v1/namespaces/default/pods", pod)
+    assert created.body["spec"]["volumes"][0]["projected"]["sources"] == [{}]
+
+
 async def test_dry_run_changes_nothing_and_finds_what_is_taken(server: Client) -> None:
     revision = server.store.revision
     assert (await server.call("POST", f"{CLAIMS}?dryRun=All", client.claim())).code == 201

@@ -15,6 +15,13 @@ from tests.unit.server.kinds.apiextensions import widgets
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
+async def test_the_collection_of_bindings_is_not_served(server: Client) -> None:
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    assert (await server.call("POST", PODS, client.pod())).code == 201
+    assert (await server.call("POST", "/api/v1/namespaces/default/bindings", binding)).code == 404
+    assert (await server.call("POST", f"{PODS}/p/binding", binding)).code == 201
+
+
 async def test_a_watch_of_a_whole_version_leads_nowhere(server: Client) -> None:
     assert (await server.call("GET", "/apis/resource.k8s.io/v1/watch")).code == 404
 

@@ -124,6 +124,7 @@ class Loader:
             replaces="replace" in strategies,
             retains_keys="retainKeys" in strategies,
             go_type=facts.get("goType", ""),
+            go_name=facts.get("goName", ""),
             go_parent=facts.get("goParent", ""),
             description=facts.get("description", ""),
         )

@@ -63,8 +63,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     fields of lists.
     ``merge_key``, ``merges``, ``replaces`` and ``retains_keys`` are the strategy of strategic merge patch, which for
     historical reasons differs from server-side apply in places.
-    ``go_type`` is Go's name for the type of a text or of the keys of a map, and ``go_parent`` the embedded struct that
-    has the field; messages of Go's decoder show both.
+    ``go_type`` is Go's name for the type of a text or of the keys of a map, ``go_name`` that of a list or map with a
+    name of its own, and ``go_parent`` the embedded struct that has the field; messages of Go's decoder show them.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     replaces: bool = False
     retains_keys: bool = False
     go_type: str = ""
+    go_name: str = ""
     go_parent: str = ""
     description: str = ""
 

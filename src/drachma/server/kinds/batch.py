@@ -28,7 +28,11 @@ class JobStrategy(WorkloadStrategy):
         spec.setdefault("backoffLimit", 2**31 - 1 if spec.get("backoffLimitPerIndex") is not None else 6)
         spec.setdefault("completionMode", "NonIndexed")
         spec.setdefault("suspend", False)
-        spec.setdefault("podReplacementPolicy", "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed")
+        failure_policy = spec.get("podFailurePolicy")
+        spec.setdefault("podReplacementPolicy", "TerminatingOrFailed" if failure_policy is None else "Failed")
+        for rule in (failure_policy or {}).get("rules") or ():
+            for pattern in rule.get("onPodConditions") or ():
+                pattern["status"] = pattern.get("status") or "True"
         spec.setdefault("manualSelector", False)
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:

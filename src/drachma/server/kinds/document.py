@@ -210,9 +210,9 @@ class DocumentStrategy:
         return status.invalid(self.resource.kind, name, group=self.resource.group, causes=causes)
 
 
-def check_types(fields: Document, schema: model.Object) -> None:
-    """Raise a DecodeError with the message of Go's decoder if a value has the wrong type."""
-    problem = decodeerrors.explain(fields, schema)
+def check_types(fields: Document, schema: model.Object, *, path: str = "") -> None:
+    """Raise a DecodeError with the message of Go's decoder if a value below ``path`` has the wrong type."""
+    problem = decodeerrors.explain(fields, schema, path=path)
     if problem:
         raise errors.DecodeError(problem)
 

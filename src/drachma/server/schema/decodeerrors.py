@@ -24,18 +24,23 @@ _LIMITS: Final = {"int32": 2**31, "int64": 2**63}
 
 
 class Owner(NamedTuple):
-    """Position of a value: the names of its object and field, and Go's name for the field's named string type."""
+    """Position of a value: the names of its object and field, and Go's names for types of the field.
+
+    ``go_type`` is a named string type, and ``go_name`` a named list or map.
+    """
 
     object: str
     field: str
     go_type: str = ""
+    go_name: str = ""
 
     @classmethod
     def of(cls, schema: model.Object, field: model.Field) -> "Owner":
-        go_type = field.go_type
-        if go_type and "." not in go_type:
-            go_type = f"{_package(schema)}.{go_type}"
-        return cls(schema.name, field.name, go_type)
+        go_type, go_name = (
+            f"{_package(schema)}.{name}" if name and "." not in name else name
+            for name in (field.go_type, field.go_name)
+        )
+        return cls(schema.name, field.name, go_type, go_name)
 
 
 _NO_OWNER: Final = Owner("", "")
@@ -45,19 +50,22 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
     """The first value of a wrong type."""
 
 
-def explain(document: Any, schema: model.Object) -> str:
-    """Return Go's message about the first value of a wrong type, in the document's order; empty if there is none."""
-    return "" if typecheck.has_types(document, schema) else explain_slowly(document, schema)
+def explain(document: Any, schema: model.Object, *, path: str = "") -> str:
+    """Return Go's message about the first value of a wrong type, in the document's order; empty if there is none.
+
+    ``path`` is the path of the document, if it is a part of another one.
+    """
+    return "" if typecheck.has_types(document, schema) else explain_slowly(document, schema, path=path)
 
 
-def explain_slowly(document: Any, schema: model.Object) -> str:
+def explain_slowly(document: Any, schema: model.Object, *, path: str = "") -> str:
     """Like explain(), without the quick check for valid documents.
 
     Go continues after a wrong type. A later value whose type decodes itself and fails is reported first.
     """
     try:
-        _check_self_decoding(document, schema, path="", owner=_NO_OWNER)
-        _object(document, schema, path="", owner=_NO_OWNER)
+        _check_self_decoding(document, schema, path=path, owner=_NO_OWNER)
+        _object(document, schema, path=path, owner=_NO_OWNER)
     except _Mismatch as error:
         return str(error)
     return ""
@@ -226,6 +234,8 @@ def _type(kind: model.Type, owner: Owner) -> str:
     match kind:
         case model.Object():
             return f"{_package(kind)}.{kind.name}"
+        case model.ListOf() | model.MapOf() if owner.go_name:
+            return owner.go_name
         case model.ListOf():
             return "[]" + _type(kind.element, owner)
         case model.MapOf():

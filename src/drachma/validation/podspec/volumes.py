@@ -64,8 +64,6 @@ def _check_projections(source: Document, at: Path) -> Errors:
         members = sum(value is not None for value in projection.values())
         if members > 1:
             yield fielderror.forbidden(place, "may not specify more than 1 volume type per source")
-        elif not members:
-            yield fielderror.required(place, "must specify a volume type")
 
 
 def _project_keys(source: Document, at: Path, volume: Path, paths: set[str]) -> Errors:

@@ -138,6 +138,13 @@ SECRET = served.schema("v1", "Secret")
         ),
         pytest.param(
             POD,
+            {"spec": {"containers": [{"resources": {"requests": []}}]}},
+            "json: cannot unmarshal array into Go struct field ResourceRequirements.spec.containers.resources.requests "
+            "of type v1.ResourceList",
+            id="list-for-a-named-map",
+        ),
+        pytest.param(
+            POD,
             {"spec": {"priority": 2**31}},
             "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32",
             id="too-large-for-32-bits",

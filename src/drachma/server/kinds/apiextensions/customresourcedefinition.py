@@ -7,10 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import types
-from drachma.api.types import model
 from drachma.claims import conditions
 from drachma.server import objectmeta
-from drachma.server.kinds.document import Document, DocumentStrategy
+from drachma.server.kinds.document import Document, DocumentStrategy, check_types
 from drachma.server.schema import normalform
 from drachma.server.surface import cells, layout, resources
 from drachma.server.surface.apisurface import Kind
@@ -39,7 +38,7 @@ class DefinitionStrategy(DocumentStrategy):
         for version in (content.get("spec") or {}).get("versions") or ():
             validation = version.get("schema")
             if validation and validation.get("openAPIV3Schema") is not None:
-                validation["openAPIV3Schema"] = _normal_schema(validation["openAPIV3Schema"])
+                validation["openAPIV3Schema"] = _normal_schema(validation["openAPIV3Schema"], _PATH)
         return content
 
     def default(self, content: Document, metadata: objectmeta.Metadata) -> None:
@@ -92,34 +91,35 @@ class DefinitionStrategy(DocumentStrategy):
 
 
 _SCHEMA: Final = types.get("apiextensions.k8s.io/v1.JSONSchemaProps")
+_PATH: Final = "spec.versions.schema.openAPIV3Schema"
 _SELF_DECODING: Final = ("items", "additionalProperties", "additionalItems")
 """Members that may hold a schema or something else. Go's types decode those themselves, so the type is unknown until
 the schema is parsed."""
 
 
-def _normal_schema(document: Any, schema: model.Object = _SCHEMA) -> Any:
-    """Return a schema in normal form, including the members that decode themselves; other values stay as they are."""
+def _normal_schema(document: Any, path: str) -> Any:
+    """Return a schema in normal form, including the members that decode themselves; other values stay as they are.
+
+    Raises:
+        errors.DecodeError: a value below such a member has the wrong type; ``path`` is that of the schema.
+    """
     if not isinstance(document, dict):
         return document
-    result = normalform.normalize(document, schema)
+    result = normalform.normalize(document, _SCHEMA)
     for name in result:
         value = result[name]
+        below = f"{path}.{name}"
         if name in _SELF_DECODING:
-            result[name] = _drop_unknown(_normal_schema(value))
+            if isinstance(value, dict):
+                check_types(value, _SCHEMA, path=below)
+            result[name] = _normal_schema(value, below)
         elif name in ("allOf", "anyOf", "oneOf"):
-            result[name] = [_normal_schema(each) for each in value]
+            result[name] = [_normal_schema(each, below) for each in value]
         elif name in ("properties", "patternProperties", "definitions"):
-            result[name] = {key: _normal_schema(each) for key, each in value.items()}
+            result[name] = {key: _normal_schema(each, below) for key, each in value.items()}
         elif name == "not":
-            result[name] = _normal_schema(value)
+            result[name] = _normal_schema(value, below)
     return result
-
-
-def _drop_unknown(value: Any) -> Any:
-    """Return a schema without unknown members: Go's types that decode themselves drop those."""
-    if not isinstance(value, dict):
-        return value
-    return {name: each for name, each in value.items() if name in _SCHEMA.fields}
 
 
 def _storage_version(spec: Mapping[str, Any]) -> str | None:

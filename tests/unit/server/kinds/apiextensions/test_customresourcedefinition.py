@@ -150,6 +150,17 @@ async def test_absent_names_are_reported_once(server: Client) -> None:
     assert "spec.version" not in [each["field"] for each in refused.body["details"]["causes"]]
 
 
+async def test_wrong_types_below_items_are_refused_as_elsewhere(server: Client) -> None:
+    items = {"type": "object", "properties": {"k": True}}
+    document = widgets.definition(widgets.version(spec=widgets.fields(list={"type": "array", "items": items})))
+    refused = await server.call("POST", widgets.DEFINITIONS, document)
+    assert refused.code == 400
+    assert refused.body["message"].endswith(
+        "json: cannot unmarshal bool into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema."
+        "properties.properties.items.properties of type v1.JSONSchemaProps"
+    )
+
+
 async def test_what_cannot_change_once_it_is_served(server: Client) -> None:
     await server.call("POST", DEFINITIONS, widgets.definition())
     for change, field in (
