@@ -39,7 +39,8 @@ def test_counts(per_pod: dict[str, int], want: int, want_reason: str) -> None:
     domains = _tree()
     pods = counting.Pods(per_pod, None, {}, None, ())
     # Assumed usage of nothing is counted in the general way.
-    for assumed in ({}, {("n",): {"cpu": 0}}):
+    cases: tuple[dict[tuple[str, ...], dict[str, int]], ...] = ({}, {("n",): {"cpu": 0}})
+    for assumed in cases:
         places = counting.CountedPlaces(domains, pods, _SHAPE)
         places.refresh(assumed)
         (place,) = places.levels[-1].values()
