@@ -14,6 +14,9 @@ from drachma.values import quantity
 HEAD: Final = "head"
 """Pod set of a cluster's head."""
 
+CLUSTER_CONFIG: Final = "rayClusterConfig"
+"""Field of a RayService with its cluster."""
+
 _READY: Final = "ready"
 _CLUSTER_SPEC: Final = "rayClusterSpec"
 _OPERATOR: Final = "ray.io/kuberay-operator"
@@ -104,7 +107,7 @@ class RayService(TemplateJob):
 
     @property
     def _cluster(self) -> Document:
-        return self.spec.get(_CLUSTER_SPEC) or {}
+        return self.spec.get(CLUSTER_CONFIG) or {}
 
     @property
     def is_skipped(self) -> bool:
@@ -116,12 +119,12 @@ class RayService(TemplateJob):
         return bool(self._cluster.get("suspend"))
 
     def _set(self, spec: Document, *, is_suspended: bool) -> None:
-        cluster = {**(spec.get(_CLUSTER_SPEC) or {}), "suspend": is_suspended}
-        self.document = {**self.document, "spec": {**spec, _CLUSTER_SPEC: cluster}}
+        cluster = {**(spec.get(CLUSTER_CONFIG) or {}), "suspend": is_suspended}
+        self.document = {**self.document, "spec": {**spec, CLUSTER_CONFIG: cluster}}
 
     @property
     def slots(self) -> list[TemplateSlot]:
-        return _cluster_slots(self._cluster, (_CLUSTER_SPEC,), self.annotations)
+        return _cluster_slots(self._cluster, (CLUSTER_CONFIG,), self.annotations)
 
     @property
     def is_active(self) -> bool:

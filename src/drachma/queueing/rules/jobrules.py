@@ -113,6 +113,12 @@ def _framework(job: SuspendableJob) -> str:
 def _template_topology(job: TemplateJob, gates: Gates) -> Errors:
     paths: dict[str, Path] = {}
     is_valid = True
+    try:
+        job.pod_sets(gates)
+    except errors.InvalidValueError:
+        has_pod_sets = False
+    else:
+        has_pod_sets = True
     for slot in job.slots:
         annotations = template_annotations(job.template(slot))
         path = template_path(slot, has_keys=isinstance(job, KubeflowJob)).child("metadata", "annotations")
@@ -120,7 +126,8 @@ def _template_topology(job: TemplateJob, gates: Gates) -> Errors:
         problems = tuple(topologyrules.check_annotations(annotations, path, gates))
         is_valid = is_valid and not problems
         yield from problems
-        yield from topologyrules.check_upper_bound(annotations, path, slot.pods)
+        if has_pod_sets:
+            yield from topologyrules.check_upper_bound(annotations, path, slot.pods)
     if isinstance(job, MPIJob) and is_valid:
         yield from topologyrules.check_groups(job.pod_sets(gates), paths)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from drachma import errors
 from drachma.queueing.configuration.gates import Gate, Gates
-from drachma.queueing.integrations.ray import HEAD, RayCluster, RayJob, RayService
+from drachma.queueing.integrations.ray import CLUSTER_CONFIG, HEAD, RayCluster, RayJob, RayService
 from drachma.queueing.jobs import elastic
 from drachma.queueing.jobs.settings import QUEUE_LABEL
 from drachma.queueing.jobs.templatejob import TemplateSlot
@@ -79,7 +79,9 @@ def _check_cluster(job: Ray, gates: Gates) -> Errors:
         if not is_deleted:
             yield fielderror.invalid(_SHUTDOWN, is_deleted, _KEPT)
     if not isinstance(job, RayCluster):
-        spec, path, detail = spec.get("rayClusterSpec") or {}, _CLUSTER, _SLICES_ONLY
+        # Kueue's messages about a RayService have the name that the field has in Go.
+        field = CLUSTER_CONFIG if isinstance(job, RayService) else "rayClusterSpec"
+        spec, path, detail = spec.get(field) or {}, _CLUSTER, _SLICES_ONLY
     is_scaled = bool(spec.get("enableInTreeAutoscaling"))
     if is_scaled and not elastic.is_elastic(job.annotations, gates):
         yield fielderror.invalid(path.child("enableInTreeAutoscaling"), is_scaled, detail)
@@ -115,4 +117,6 @@ def _check_slot(job: Ray, slot: TemplateSlot, gates: Gates) -> Errors:
 
 
 def _annotations_path(slot: TemplateSlot) -> Path:
+    if slot.path[0] == CLUSTER_CONFIG:
+        slot = slot._replace(path=("rayClusterSpec", *slot.path[1:]))
     return jobrules.template_path(slot).child("metadata", "annotations")

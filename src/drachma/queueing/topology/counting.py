@@ -363,7 +363,9 @@ class _LeafCounter:
 
     def _first_limit(self, capacity: Mapping[str, int], usage: Mapping[str, int]) -> str:
         """Return the first resource by name of which there is not enough for one pod."""
-        return next(name for name, amount in self._amounts if capacity.get(name, 0) - usage.get(name, 0) < amount)
+        return next(
+            name for name, amount in self._amounts if (capacity.get(name, 0) - usage.get(name, 0)) // amount <= 0
+        )
 
     def _room(self, leaf: Leaf, assumed: Mapping[str, int]) -> Amounts:
         room = dict(leaf.capacity)

@@ -163,19 +163,17 @@ def test_the_state_of_a_ray_job_is_in_its_status() -> None:
 
 
 def test_a_ray_service_is_suspended_in_its_cluster() -> None:
-    service = ray.RayService(
-        {"metadata": {"name": "s"}, "spec": {"rayClusterSpec": _ray_job()["spec"]["rayClusterSpec"]}}
-    )
+    service = ray.RayService({"metadata": {"name": "s"}, "spec": {"rayClusterConfig": _ray_cluster()}})
     service.suspend()
     assert (service.is_suspended, "suspend" in service.spec) == (True, False)
     assert _sizes(service) == [("head", 1), ("small", 2), ("hosts", 8)]
     service.start([_INFO] * 3)
     assert not service.is_suspended
-    head = service.spec["rayClusterSpec"]["headGroupSpec"]["template"]
+    head = service.spec["rayClusterConfig"]["headGroupSpec"]["template"]
     assert head["spec"]["nodeSelector"] == {"pool": "fast"}
     service.restore([podsetinfo.template_info({"spec": {}})] * 3)
     assert service.is_suspended
-    assert "nodeSelector" not in service.spec["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]
+    assert "nodeSelector" not in service.spec["rayClusterConfig"]["headGroupSpec"]["template"]["spec"]
 
 
 def test_the_state_of_a_ray_service_is_its_ready_condition() -> None:
@@ -196,7 +194,7 @@ def test_a_deleted_ray_service_keeps_its_quota_while_redis_is_cleaned(
     annotations: dict[str, str], options: dict[str, str] | None, want: bool
 ) -> None:
     metadata = {"annotations": annotations}
-    spec = {"rayClusterSpec": {"gcsFaultToleranceOptions": options}}
+    spec = {"rayClusterConfig": {"gcsFaultToleranceOptions": options}}
     assert not ray.RayService({"metadata": metadata, "spec": spec}).is_skipped
     deleted = {**metadata, "deletionTimestamp": "2026-03-04T05:06:07Z"}
     assert ray.RayService({"metadata": deleted, "spec": spec}).is_skipped == want

@@ -155,4 +155,4 @@ def test_jobs_of_dispatching_queues_are_left_to_the_dispatcher(manager: str | No
     ],
 )
 def test_the_cluster_of_a_ray_service_is_checked(cluster: dict[str, Any], want: list[str]) -> None:
-    assert _problems(RayService(_document({"rayClusterSpec": cluster}))) == want
+    assert _problems(RayService(_document({"rayClusterConfig": cluster}))) == want
