@@ -225,6 +225,8 @@ class Forecast(NamedTuple):
     """Reason why it does not start now."""
     devices: tuple[str, ...] = ()
     """Devices of its pods as driver/pool/device, if it starts now."""
+    earlier: float = 1.0
+    """Factor by which the range begins earlier than the samples say."""
 
     def percentile(self, percent: int) -> float | None:
         """Return the time by which it has started in this percentage of all samples; None if it has not."""
@@ -235,7 +237,7 @@ class Forecast(NamedTuple):
         """Return the range that a start is in with a probability of 80 %; None for an end beyond the horizon.
 
         If the truth is one more sample like the others, the k-th of n samples has k / (n + 1) of the probability before
-        it. Replayed traces show that truths come earlier than samples say, so the range begins earlier.
+        it. Replayed traces show that truths come earlier than samples of a history say, so such a range begins earlier.
         """
         if not self.starts:
             return None, None
@@ -243,7 +245,7 @@ class Forecast(NamedTuple):
         low = self.starts[min(max(outside, 1), len(self.starts)) - 1]
         last = self.samples - max(outside, 1)
         high = self.starts[last] if last < len(self.starts) else None
-        return (low if low == high else low / _EARLIER), high
+        return (low if low == high else low / self.earlier), high
 
 
 def forecast(
@@ -282,7 +284,7 @@ def forecast(
         timeline.run(future.expected, until=horizon)
         if run is not None and run.started is not None:
             starts += [run.started] * (samples // runs)
-    return Forecast("", tuple(sorted(starts)), samples, reason)
+    return Forecast("", tuple(sorted(starts)), samples, reason, earlier=_earlier(assumption))
 
 
 def forecast_all(
@@ -315,9 +317,15 @@ def forecast_all(
             samples,
             "" if key in now else reasons.get(key, ""),
             now[key][1] if key in now else (),
+            _earlier(assumption),
         )
         for key, times in starts.items()
     }
+
+
+def _earlier(assumption: Assumption) -> float:
+    """Return the factor for ranges: it was measured with running times of a history."""
+    return _EARLIER if assumption.history else 1.0
 
 
 def _devices_of(run: JobRun, timeline: Timeline) -> tuple[str, ...]:
