@@ -18,6 +18,7 @@ BENCHMARKS = (
     "timeline",
     "traces",
     "eta",
+    "when",
     "gangs",
     "nodes",
     "store",

@@ -154,7 +154,7 @@ def _document(key: str, forecast: Forecast) -> dict[str, Any]:
         "node": forecast.node,
         "devices": list(forecast.devices),
         "startSeconds": forecast.percentile(50),
-        "range": [forecast.percentile(10), forecast.percentile(90)],
+        "range": list(forecast.likely_range()),
         "samples": forecast.samples,
         "started": len(forecast.starts),
         "reason": forecast.reason,
@@ -178,6 +178,6 @@ def _lines(key: str, forecast: Forecast, within: str) -> Iterator[str]:
         if not forecast.starts:
             yield "running pods need the annotation drachma.dev/duration, --assume or --history"
         return
-    low, high = forecast.percentile(10), forecast.percentile(90)
+    low, high = forecast.likely_range()
     upper = durations.show(high) if high is not None else f"more than {within}"
     yield f"it would start in {durations.show(median)} (80 %: {durations.show(low or 0.0)} to {upper})"

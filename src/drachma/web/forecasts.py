@@ -117,6 +117,6 @@ def _describe(forecast: future.Forecast) -> str:
         if not forecast.starts:
             return "not within 30 days"
         return f"within 30 days in {len(forecast.starts)} of {forecast.samples} simulated futures"
-    low, high = forecast.percentile(10), forecast.percentile(90)
+    low, high = forecast.likely_range()
     upper = durations.show(high) if high is not None else "more than 30 days"
     return f"in {durations.show(median)} (80 %: {durations.show(low or 0.0)} to {upper})"

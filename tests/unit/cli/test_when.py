@@ -44,8 +44,16 @@ def test_a_history_bounds_the_estimate(cluster: str, tmp_path: pathlib.Path) -> 
     result = when(cluster, "--history", str(history))
     document = json.loads(result.stdout)
     assert result.exit_code == 0
-    assert document["range"] == [3600.0, 7200.0]
+    assert document["range"] == [1500.0, 7200.0], "ranges begin earlier than the earliest futures"
     assert not document["startsNow"]
+
+
+def test_only_whether_it_starts_now(cluster: str) -> None:
+    result = when(cluster, "--now", "--assume", "1h")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert (document["startsNow"], document["samples"], document["startSeconds"]) == (False, 0, None)
+    assert "Insufficient cpu" in document["reason"]
 
 
 @pytest.mark.parametrize(

@@ -230,8 +230,12 @@ def _waits(reports: Sequence[Report]) -> str:
 def _evictions(report: Report) -> str:
     if not report.eviction_pairs:
         return ""
-    rows = [(pair.victim, pair.preemptor, pair.count) for pair in report.eviction_pairs]
-    return f"<h2>Preemptions: {escape(_name(report))}</h2>" + _table(("victim", "for", "times"), rows, texts={1})
+    rows = [
+        (pair.victim, pair.preemptor, pair.count, f"{pair.lost_pod_hours:,.1f}", f"{pair.lost_device_hours:,.1f}")
+        for pair in report.eviction_pairs
+    ]
+    header = ("victim", "for", "times", "lost pod hours", "lost device hours")
+    return f"<h2>Preemptions: {escape(_name(report))}</h2>" + _table(header, rows, texts={1})
 
 
 def _waiting_jobs(report: Report) -> str:

@@ -357,15 +357,13 @@ def comparison_lines(reports: Sequence[Report]) -> Iterator[str]:
     if len({report.seed for report in reports}) < 2:
         return
     yield ""
-    yield f"{'mean (least to most)':<20}{'completed':>24}{'mean use':>24}{'wait p95':>24}{'evictions':>24}"
+    yield f"{'mean (least to most)':<20}{'completed':>26}{'mean use':>26}{'wait p95':>28}{'evictions':>20}"
     for each in summarise(reports):
-        cells = (
-            (each.completed, "{:,.0f}".format),
-            (each.utilisation, "{:.1%}".format),
-            (each.wait_p95, durations.show),
-            (each.evictions, "{:,.0f}".format),
+        yield (
+            f"{each.title:<20}{show_spread(each.completed, '{:,.0f}'.format):>26}"
+            f"{show_spread(each.utilisation, '{:.1%}'.format):>26}{show_spread(each.wait_p95, durations.show):>28}"
+            f"{show_spread(each.evictions, '{:,.0f}'.format):>20}"
         )
-        yield f"{each.title:<20}" + "".join(f"{show_spread(spread, show):>24}" for spread, show in cells)
 
 
 def show_spread(spread: Spread, show: Callable[[float], str]) -> str:
