@@ -212,6 +212,7 @@ def control_plane(
     api_server: str = "kube-apiserver",
     gates: Sequence[str] = GATES,
     apis: str = "api/all=true",
+    authorization: str = "Node,RBAC",
     is_audited: bool = True,
 ) -> Iterator[ControlPlane]:
     """Run etcd and an API server until the end of the block; ``apis`` is its runtime configuration.
@@ -262,7 +263,7 @@ def control_plane(
             f"--proxy-client-cert-file={folder}/pki/proxy.crt",
             f"--proxy-client-key-file={folder}/pki/proxy.key",
             f"--token-auth-file={folder}/tokens.csv",
-            "--authorization-mode=Node,RBAC",
+            f"--authorization-mode={authorization}",
             "--service-account-issuer=https://cluster.example.com",
             f"--service-account-key-file={folder}/pki/accounts.key",
             f"--service-account-signing-key-file={folder}/pki/accounts.key",
