@@ -154,7 +154,14 @@ def test_figures_without_a_single_sample_are_the_overall_rate() -> None:
 def test_the_table_has_upstreams_figures_beside() -> None:
     figures = meter.Figures(bound=100, seconds=2.0, average=44.4, latencies=(0.01, 0.02, 1.5))
     result = runner.Result(
-        workload="w", nodes=500, figures=figures, peak_bytes=3 * 2**20, processor_seconds=0.25, upstream=22, aim=500
+        workload="w",
+        nodes=500,
+        figures=figures,
+        peak_bytes=3 * 2**20,
+        processor_seconds=0.25,
+        upstream=22,
+        aim=500,
+        holds=(0.001, 0.012),
     )
     header, row = runner.table_lines([result])
     assert header.split() == (
@@ -171,9 +178,12 @@ def test_the_table_has_upstreams_figures_beside() -> None:
             "CPU/pod",
             "peak",
             "memory",
+            "hold",
+            "p99.9",
         ]
     )
-    assert re.split(r"\s{2,}", row) == ["w", "500", "100", "44", "500", "22", "2x", "20 ms", "1.5 s", "2.5 ms", "3 MiB"]
+    want_cells = ["w", "500", "100", "44", "500", "22", "2x", "20 ms", "1.5 s", "2.5 ms", "3 MiB", "12 ms"]
+    assert re.split(r"\s{2,}", row) == want_cells
 
 
 # The command

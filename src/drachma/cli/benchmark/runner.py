@@ -26,7 +26,7 @@ import msgspec
 
 from drachma import errors
 from drachma.api import pod
-from drachma.cli.benchmark import meter, objects, preparation, workloads
+from drachma.cli.benchmark import loopholds, meter, objects, preparation, workloads
 from drachma.client import Client, http
 from drachma.process import components, embedded, eventloop, supervisor, worker
 from drachma.runtime import Informers, Surroundings, clock
@@ -45,6 +45,7 @@ _UPSTREAM_OPTIONS: Final = ("--disable-admission-plugins", "ServiceAccount,Taint
 
 _HEADER: Final = (
     "workload", "nodes", "pods", "pods/s", "aim", "kube-scheduler", "times", "p50", "p99", "CPU/pod", "peak memory",
+    "hold p99.9",
 )  # fmt: skip
 
 
@@ -60,6 +61,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Processor seconds of the control plane during the measurement; except over HTTPS the load counts as well."""
     upstream: float | None
     aim: float
+    holds: tuple[float, ...] = ()
+    """Seconds for which the event loop kept other tasks waiting; none if the components have processes of their own."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +98,7 @@ async def _run(workload: workloads.Workload, folder: pathlib.Path, options: Opti
             measurement = meter.Meter(objects.MEASURED, pods, patience=options.patience)
             before = plane.processor_seconds()
             with _profiled(options.profile):
-                await _measure(plane.client, measurement, workload)
+                holds = await _measure(plane.client, measurement, workload)
             processor_seconds = plane.processor_seconds() - before
         peak = plane.peak_bytes()
     return Result(
@@ -106,6 +109,7 @@ async def _run(workload: workloads.Workload, folder: pathlib.Path, options: Opti
         processor_seconds=processor_seconds,
         upstream=workload.upstream,
         aim=workload.aim,
+        holds=() if plane.processes else holds,
     )
 
 
@@ -123,17 +127,20 @@ async def _wait_until_settled(client: Client) -> None:
 # The load
 
 
-async def _measure(client: Client, measurement: meter.Meter, workload: workloads.Workload) -> None:
-    sampling = asyncio.create_task(measurement.sample())
+async def _measure(client: Client, measurement: meter.Meter, workload: workloads.Workload) -> tuple[float, ...]:
+    """Run the load, and return the holds of this event loop meanwhile."""
+    probe = loopholds.LoopProbe()
+    helpers = [asyncio.create_task(measurement.sample()), asyncio.create_task(probe.run())]
     try:
         if workload.is_steady:
             await _steady(client, measurement, workload)
         else:
             await _burst(client, measurement, map(workload.new_pod, range(workload.pods)))
     finally:
-        sampling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sampling
+        for task in helpers:
+            task.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
+    return tuple(probe.holds)
 
 
 async def _burst(client: Client, measurement: meter.Meter, documents: Iterable[objects.Document]) -> None:
@@ -341,6 +348,7 @@ def _row(result: Result) -> tuple[str, ...]:
         _duration_text(figures.latency(99)),
         f"{result.processor_seconds / max(figures.bound, 1) * 1000:.1f} ms",
         f"{result.peak_bytes / 2**20:.0f} MiB",
+        _duration_text(meter.percentile(result.holds, 99.9)) if result.holds else "-",
     )
 
 
