@@ -34,6 +34,8 @@ class GroupReport(NamedTuple):
     """Reports of children that do not fit, or were not tried."""
     placed_children: tuple[gangs.Gang, ...] = ()
     """Children that would have got their nodes."""
+    conflict: str = ""
+    """Constraints on the devices of all pods without which the group fits. They are part of the message too."""
 
     def over(self, count: int) -> GroupReport:
         """Return the report of the first of several placements, of which none is available."""

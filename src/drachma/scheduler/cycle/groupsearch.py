@@ -84,7 +84,8 @@ class _GroupSearch:
         result, best = self._place_agreeing(gang, snapshot, domain)
         if isinstance(result, _Placement):
             return result
-        return result._replace(message=f"{result.message}{self._conflict(gang, snapshot, domain, best)}")
+        conflict = self._conflict(gang, snapshot, domain, best)
+        return result._replace(message=", ".join(filter(None, (result.message, conflict))), conflict=conflict)
 
     # Agreements
 
@@ -117,7 +118,7 @@ class _GroupSearch:
             else:
                 agreement = smaller
         parts = [name if rule is None else f"{name} {rule}" for name, rule in agreement.parts]
-        text = f", the pods fit without {' and '.join(parts)}"
+        text = f"the pods fit without {' and '.join(parts)}"
         return f"{text}, most of them fit with {best}" if best and agreement.match else text
 
     def _place_freely(self, gang: gangs.Gang, snapshot: Snapshot, domain: int | None) -> _Result:

@@ -226,6 +226,8 @@ def describe(unit: Unit, short: gangsearch.Short) -> str:
         f"{max(unit.needed - short.placed, 0)} missing; "
         f"gang {unit.gang.key}, pod {key.namespace}/{key.name}: {reasons}"
     )
+    if short.report is not None and short.report.conflict:
+        text += f" Constraints conflict: {short.report.conflict}."
     return f"{text} Not all ways to place the {len(unit.members)} pods were tried." if short.has_given_up else text
 
 

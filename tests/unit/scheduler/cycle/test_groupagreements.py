@@ -43,8 +43,8 @@ class GroupWorld(World):
             self.snapshot.gangs.put_pod(built)
             members.append(podinfo.PodInfo(built))
         decider = units.Units(self.cycle, self.profile, gates=GATES, gang_steps=1000)
-        unit = decider.unit(members[0], self.snapshot)._replace(members=members)
-        return decider.decide(unit, self.snapshot)
+        self.unit = decider.unit(members[0], self.snapshot)._replace(members=members)
+        return decider.decide(self.unit, self.snapshot)
 
 
 def _alternative(model: str) -> resourceclaim.DeviceSubRequest:
@@ -99,6 +99,12 @@ def test_the_smallest_conflict_is_named() -> None:
     assert decision.report.message == (
         "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, "
         f"the pods fit without {agreements.MATCH} {RAIL}, most of them fit with {RAIL}=1, {SWITCH}=a"
+    )
+    assert units.describe(world.unit, decision) == (
+        "minCount (3) cannot be satisfied: 2 scheduled, 1 missing; gang default/g, pod default/p2: "
+        "0/1 nodes are available: 1 cannot allocate all claims. "
+        f"Constraints conflict: the pods fit without {agreements.MATCH} {RAIL}, "
+        f"most of them fit with {RAIL}=1, {SWITCH}=a."
     )
 
 
