@@ -36,15 +36,16 @@ def migrate(
         documents = [source.content for source in manifestfiles.read_all(file)]
     else:
         documents = asyncio.run(_read_live(kubeconfig, context))
-    migration = migrationdocuments.migrate(documents, with_check=check)
+    migrated = migrationdocuments.migrate(documents)
+    findings = list(migrationcheck.check(migrated.migration, migrated.slices)) if check else []
     if not dry_run:
         write = manifest.write_yaml if output is options.Format.YAML else manifest.write_json
-        typer.echo(write(migration.documents), nl=False)
-    for note in migration.notes:
+        typer.echo(write(migrated.documents), nl=False)
+    for note in migrated.migration.notes:
         typer.echo(f"drachma: not expressed: {note}", err=True)
-    for finding in migration.findings:
+    for finding in findings:
         typer.echo(f"drachma: {finding.judgement}: {finding}", err=True)
-    if any(finding.judgement is migrationcheck.Judgement.WRONG for finding in migration.findings):
+    if any(finding.judgement is migrationcheck.Judgement.WRONG for finding in findings):
         raise typer.Exit(1)
 
 

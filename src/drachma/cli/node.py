@@ -11,7 +11,7 @@ import typer
 
 from drachma import errors
 from drachma.api import gates
-from drachma.cli import options
+from drachma.cli import nodeoptions, options
 from drachma.node.runtimes.runtimename import RuntimeName
 
 
@@ -42,9 +42,9 @@ def node(
         list[pathlib.Path] | None,
         typer.Option(help="Folder of CDI files, in addition to /etc/cdi and /var/run/cdi; may be repeated."),
     ] = None,
-    runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
-    simulate: options.Simulate = None,
-    allow_unenforced_security: options.AllowUnenforcedSecurity = False,
+    runtime: nodeoptions.ContainerRuntime = RuntimeName.SIMULATED,
+    simulate: nodeoptions.Simulate = None,
+    allow_unenforced_security: nodeoptions.AllowUnenforcedSecurity = False,
     listen: Annotated[
         str,
         typer.Option(
@@ -119,7 +119,7 @@ def node(
                 apiserver=access.server,
                 root=directories.root,
                 runtime=runtime,
-                simulated=options.simulated_containers(simulate),
+                simulated=nodeoptions.simulated_containers(simulate),
                 serving_files=serving_files,
                 cdi=tuple(cdi_dir or ()),
                 allows_unenforced_security=allow_unenforced_security,

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from drachma import errors
-from drachma.cli import options, playgoal
+from drachma.cli import nodeoptions, options, playgoal
 
 _INTERRUPTED: Final = 130
 """Exit code after SIGINT or SIGTERM."""
@@ -24,11 +24,11 @@ def play(
     timeout: Annotated[
         float, typer.Option("--timeout", "--seconds", min=0, help="Seconds to wait for the control plane to settle.")
     ] = 30.0,
-    nodes: options.Nodes = 0,
-    profile: options.Profile = None,
-    run_for: options.RunFor = None,
-    exit_code: options.ExitCode = None,
-    pretend_nodes: options.PretendNodes = False,
+    nodes: nodeoptions.Nodes = 0,
+    profile: nodeoptions.Profile = None,
+    run_for: nodeoptions.RunFor = None,
+    exit_code: nodeoptions.ExitCode = None,
+    pretend_nodes: nodeoptions.PretendNodes = False,
     logs: Annotated[
         bool, typer.Option("--logs", help="Show the logs of pods; needs --nodes or --pretend-nodes.")
     ] = False,
@@ -74,9 +74,9 @@ def play(
         embedded.beside,
         plane=embedded.ControlPlane(
             gates=enabled,
-            simulated=options.machines(profile or options.DEFAULT_PROFILE, nodes),
+            simulated=nodeoptions.machines(profile or nodeoptions.DEFAULT_PROFILE, nodes),
             pretends_nodes=pretend_nodes,
-            defaults=options.run_defaults(run_for, exit_code),
+            defaults=nodeoptions.run_defaults(run_for, exit_code),
         ),
         more=queues.components,
     )

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from drachma import errors
-from drachma.cli import options, serveroptions
+from drachma.cli import nodeoptions, options, serveroptions
 from drachma.node.runtimes.runtimename import RuntimeName
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def up(
             "--bootstrap-kubeconfig-out.",
         ),
     ] = None,
-    profile: options.Profile = None,
-    run_for: options.RunFor = None,
-    exit_code: options.ExitCode = None,
+    profile: nodeoptions.Profile = None,
+    run_for: nodeoptions.RunFor = None,
+    exit_code: nodeoptions.ExitCode = None,
     no_device_classes: Annotated[
         bool,
         typer.Option("--no-device-classes", help="Create no device classes; the chart of a driver brings its own."),
@@ -56,11 +56,11 @@ def up(
     gangs: options.Gangs = False,
     policy: options.Policy = "first-fit",
     filter_timeout: options.FilterTimeout = options.DEFAULT_FILTER_TIMEOUT,
-    pretend_nodes: options.PretendNodes = False,
-    plugin_dir: options.PluginDirectory = None,
-    runtime: options.ContainerRuntime = RuntimeName.SIMULATED,
-    simulate: options.Simulate = None,
-    allow_unenforced_security: options.AllowUnenforcedSecurity = False,
+    pretend_nodes: nodeoptions.PretendNodes = False,
+    plugin_dir: nodeoptions.PluginDirectory = None,
+    runtime: nodeoptions.ContainerRuntime = RuntimeName.SIMULATED,
+    simulate: nodeoptions.Simulate = None,
+    allow_unenforced_security: nodeoptions.AllowUnenforcedSecurity = False,
     autoscale: Annotated[
         bool, typer.Option("--autoscale", help="Add and remove simulated machines as pods need.")
     ] = False,
@@ -135,11 +135,11 @@ def up(
     process_count = supervisor.parse_count(processes)
     logs.to_stderr(verbose=verbose, is_json=log_format.is_json)
     brings_nodes = autoscale or pretend_nodes or bootstrap_kubeconfig_out is not None
-    count = nodes if nodes is not None else 0 if brings_nodes else options.DEFAULT_UP_NODES
+    count = nodes if nodes is not None else 0 if brings_nodes else nodeoptions.DEFAULT_UP_NODES
     if profile is not None and not count and not (autoscale and not node_groups):
         raise errors.InvalidValueError(f"--profile {profile}: there are no simulated nodes, because of --nodes 0")
-    hardware_profile = profile or options.DEFAULT_PROFILE
-    simulated = options.machines(hardware_profile, count)
+    hardware_profile = profile or nodeoptions.DEFAULT_PROFILE
+    simulated = nodeoptions.machines(hardware_profile, count)
     if simulated is not None and no_device_classes:
         simulated = msgspec.structs.replace(simulated, classes=())
     scaling = None
@@ -190,9 +190,9 @@ def up(
                 pretends_nodes=pretend_nodes,
                 plugin_directory=plugin_dir,
                 runtime=runtime,
-                simulated_containers=options.simulated_containers(simulate),
+                simulated_containers=nodeoptions.simulated_containers(simulate),
                 allows_unenforced_security=allow_unenforced_security,
-                defaults=options.run_defaults(run_for, exit_code),
+                defaults=nodeoptions.run_defaults(run_for, exit_code),
                 scaling=scaling,
                 recording_to=components.RecordingTo.of(record, mebibytes=record_size or options.DEFAULT_RECORD_SIZE),
             ),
@@ -225,7 +225,7 @@ def _scale(
     from drachma.simulate.autoscaler import Settings
 
     if groups is None:
-        template = options.machines(profile, 1)
+        template = nodeoptions.machines(profile, 1)
         assert template is not None, "one machine is requested"
         simulated = simulated or hardware.Hardware((), template.classes, template.slices)
         groups = (_group(profile, template.machines[0]),)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from drachma.api import codec, defaults, scheme
 from drachma.api.v1alpha2 import resourceslice
 from drachma.claims import podsources
-from drachma.offline import manifestfiles, migrationcheck
+from drachma.offline import manifestfiles
 from drachma.structured import migration
 
 _FIRST_ALPHA: Final = f"{scheme.RESOURCE_GROUP}/v1alpha2"
@@ -16,11 +16,12 @@ _NEWEST: Final = f"{scheme.RESOURCE_GROUP}/v1"
 
 
 class Migrated(NamedTuple):
-    """Documents of v1, notes on everything that v1 cannot express, and findings of the check."""
+    """Documents of v1, and the migration of the objects of v1alpha2 among them."""
 
     documents: list[Any]
-    notes: tuple[str, ...]
-    findings: tuple[migrationcheck.Finding, ...]
+    migration: migration.Migration
+    slices: list[resourceslice.NodeResourceSlice | resourceslice.ResourceSlice]
+    """Slices of v1alpha2, for the check of the migration."""
 
 
 def is_of_first_alpha(document: Any) -> bool:
@@ -28,7 +29,7 @@ def is_of_first_alpha(document: Any) -> bool:
     return isinstance(document, dict) and document.get("apiVersion") == _FIRST_ALPHA
 
 
-def migrate(documents: list[Any], *, with_check: bool) -> Migrated:
+def migrate(documents: list[Any]) -> Migrated:
     """Migrate documents that belong together. Documents of other versions stay, except for ``source`` in pods.
 
     Raises:
@@ -46,8 +47,5 @@ def migrate(documents: list[Any], *, with_check: bool) -> Migrated:
         else:
             unchanged.append(podsources.lift_sources(document))
     done = migration.migrate(old)
-    sources = [each for each in old if isinstance(each, resourceslice.NodeResourceSlice | resourceslice.ResourceSlice)]
-    findings = tuple(migrationcheck.check(done, sources)) if with_check else ()
-    return Migrated(
-        [*(codec.encode(defaults.canonical(each)) for each in done.objects), *unchanged], done.notes, findings
-    )
+    slices = [each for each in old if isinstance(each, resourceslice.NodeResourceSlice | resourceslice.ResourceSlice)]
+    return Migrated([*(codec.encode(defaults.canonical(each)) for each in done.objects), *unchanged], done, slices)

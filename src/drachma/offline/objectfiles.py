@@ -84,11 +84,11 @@ def _translate(
     if not old or is_from_server:
         return
     try:
-        done = migrationdocuments.migrate(old, with_check=False)
+        done = migrationdocuments.migrate(old)
     except errors.DecodeError as error:
         yield manifestfiles.Unreadable(places[0], str(error))
         return
-    notes += done.notes
+    notes += done.migration.notes
     for document in done.documents:
         yield manifestfiles.Source(f"{places[0]} (as migrated)", document)
 

@@ -96,7 +96,7 @@ def test_explaining_a_pod_in_files_imports_no_server(tmp_path: pathlib.Path) -> 
     )
     modules = loaded_modules(["explain", "pod", "one", "-f", str(manifest)])
     assert not {"drachma.server.pipeline", "drachma.store", "drachma.client.http"} & modules
-    assert len(modules) < 510
+    assert len(modules) < 500
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ CLAIM = alpha("ResourceClaim", "c", spec={"resourceClassName": "cards", "paramet
 
 
 def migrated(*documents: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    done = migrationdocuments.migrate(list(documents), with_check=False)
-    return {each["kind"]: each for each in done.documents}, done.notes
+    done = migrationdocuments.migrate(list(documents))
+    return {each["kind"]: each for each in done.documents}, done.migration.notes
 
 
 def test_parameters_are_folded_into_classes_and_claims() -> None:
@@ -105,7 +105,7 @@ def of_two_drivers(*others: Any) -> list[Any]:
     """Return the result for a claim with resources of two drivers."""
     nic = {"driverName": NIC, "namedResourcesWithAttributes": {"selector": 'attributes.bool["rdma"]'}}
     both = {**PARAMETERS, "requests": [*PARAMETERS["requests"], nic]}
-    done = migrationdocuments.migrate([*others, both, CLAIM], with_check=False)
+    done = migrationdocuments.migrate([*others, both, CLAIM])
     return [each for each in done.documents if each["kind"] in ("DeviceClass", "ResourceClaim")]
 
 
