@@ -23,6 +23,7 @@ BOUNDED_BY_COUNT = {
     "listening/exchange.py": "status codes, and headers that the server sets itself",
     "node/setup/volumes/beneath.py": "no arguments",
     "node/setup/volumes/subpathmounts.py": "no arguments",
+    "offline/clusterfiles.py": "no arguments",
     "process/encryption.py": "by the name of a served resource",
     "scheduler/recording/recordlines.py": "by the type of a struct",
     "server/calls/options.py": "options of at most 512 characters",

@@ -75,6 +75,7 @@ class Loader:
             atomic=record.get("atomic", False),
             message=_message(version["types"], name),
             description=record.get("description", ""),
+            accepted=tuple(record.get("accepted", ())),
         )
         # Stored before its fields are made, because a field may have the type of its owner.
         self._types[reference] = new_type

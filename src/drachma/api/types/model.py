@@ -114,8 +114,9 @@ FindUnknown: TypeAlias = Callable[[Mapping[str, Any]], Sequence[str]]
 class Object(msgspec.Struct, frozen=True, eq=False, dict=True):
     """An object with named fields. ``package`` and ``name`` form its name in OpenAPI documents.
 
-    Other fields are unknown, unless the object ``is_open``. ``written`` is the schema of a custom resource, which
-    OpenAPI documents show; ``find_unknown`` then follows the schema.
+    Other fields are unknown, unless the object ``is_open``. ``accepted`` fields are stored as they are, although the
+    served schema does not have them. ``written`` is the schema of a custom resource, which OpenAPI documents show;
+    ``find_unknown`` then follows the schema.
     """
 
     package: str
@@ -125,6 +126,7 @@ class Object(msgspec.Struct, frozen=True, eq=False, dict=True):
     message: Message = {}
     description: str = ""
     is_open: bool = False
+    accepted: tuple[str, ...] = ()
     written: Mapping[str, Any] | None = None
     find_unknown: FindUnknown | None = None
 

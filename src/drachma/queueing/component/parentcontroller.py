@@ -15,7 +15,7 @@ from drachma.queueing.component.ownerreader import OwnerReader
 from drachma.queueing.integrations import pods
 from drachma.queueing.integrations.parentgroups import ParentReconciler
 from drachma.queueing.integrations.parents import SET_NAME, GroupParent, LeaderWorkerSet, StatefulSet
-from drachma.queueing.jobs.interface import Document
+from drachma.queueing.jobs.interface import Document, Reference
 from drachma.queueing.jobs.settings import Owners
 from drachma.queueing.kinds import workload
 from drachma.runtime import Surroundings, controller, workqueue
@@ -125,6 +125,9 @@ class ParentController:
         if self._model.framework not in settings.management.frameworks:
             return None
         entry = self._parents.cache.entry(key.name, namespace=key.namespace)
+        if entry is None and await self._exists(key):
+            # Its pods were seen first. The informer reports it soon, and then they are reconciled.
+            return None
         document = None if entry is None else entry.document()
         parent = None if document is None else self._model(document)
         owners: Owners = {} if document is None else await self._owners.read(document, key.namespace)
@@ -143,6 +146,10 @@ class ParentController:
             await self._writes.write_pod(before, reconciler.pods[before["metadata"]["name"]])
         self._writes.finish(report)
         return controller.AGAIN if result.error else None
+
+    async def _exists(self, key: Key) -> bool:
+        """Return True if the API server has the parent."""
+        return bool(await self._owners.read_references([Reference(self._model.kind, key.namespace, key.name)]))
 
     def _members(self, key: Key) -> list[Document]:
         members = self._pods.cache.by(self._index, f"{key.namespace}/{key.name}")

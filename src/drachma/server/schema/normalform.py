@@ -42,6 +42,8 @@ class _Plan:
     def complete(self, schema: model.Object) -> None:
         for name, field in schema.fields.items():
             self._steps[name] = _normalizer(field.type), _is_omitted(field)
+        for name in schema.accepted:
+            self._steps[name] = documents.without_nulls, True
 
 
 def _normalize_by(steps: dict[str, tuple[Normalize | None, bool]]) -> Normalize:
