@@ -25,6 +25,7 @@ PENDING: Final = "Pending"
 RUNNING: Final = "Running"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
+ENDED: Final = (SUCCEEDED, FAILED)
 
 CREATING: Final = "ContainerCreating"
 INITIALIZING: Final = "PodInitializing"
@@ -204,7 +205,7 @@ def recall(view: PodView, *, now: dt.datetime) -> dict[str, Record]:
 def _conditions(
     pod: Pod, records: Records, current: str, *, now: dt.datetime, is_ready_to_start: bool
 ) -> list[dict[str, Any]]:
-    has_ended = current in (SUCCEEDED, FAILED)
+    has_ended = current in ENDED
     is_initialized = has_ended or all(
         records[each.name].has_succeeded or (aggregate.is_sidecar(each) and records[each.name].is_started)
         for each in pod.spec.init_containers

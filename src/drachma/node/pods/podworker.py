@@ -53,6 +53,10 @@ class PodWorker:
         self._is_resizing = False
         self._has_resize: Final = asyncio.Event()
         self._is_prepared = False
+        self._is_released = False
+        """Whether the pod's claims are unprepared for good."""
+        self._phase = pod.status.phase or containerstate.PENDING
+        """Last phase before the pod ended."""
         self._loss = ""
         self.is_gone = False
         """True once the pod is gone from the API server."""
@@ -134,6 +138,7 @@ class PodWorker:
         if self._pod.status.container_statuses or self._pod.status.init_container_statuses:
             await self._attempt(self._recall, reason="FailedRecall")
         if podstate.has_ended(self._pod):
+            await self._release()
             await self._finish()
             return
         verdict = self._services.resources.admit(self._pod)
@@ -143,20 +148,29 @@ class PodWorker:
         writer = asyncio.create_task(self._write_statuses(), name=f"status of {self._pod.metadata.name}")
         try:
             await self._run_until_end(writer)
+            self._is_prepared = False
+            await self._release()
         finally:
             writer.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await writer
-        self._is_prepared = False
         await self._report(self._status, attempts=_MOST_REFUSALS)
         await self._finish()
 
-    async def _finish(self) -> None:
-        """Unprepare the claims at once, and delete the pod when it has to end. Its containers have ended."""
+    async def _release(self) -> None:
+        """Unprepare the claims. The containers have ended.
+
+        The status says so only afterwards, as that of a kubelet: then the devices may be allocated to others.
+        """
         services = self._services
         await self._retry_until_done(
             lambda: services.claims.unprepare(self._pod), reason="FailedUnprepareDynamicResources"
         )
+        self._is_released = True
+
+    async def _finish(self) -> None:
+        """Delete the pod when it has to end. Its containers have ended, and its claims are unprepared."""
+        services = self._services
         await self._has_to_end.wait()
         await self._retry_until_done(lambda: services.api.delete(self._pod), reason="FailedDelete")
         services.clean_up(self._pod)
@@ -330,7 +344,7 @@ class PodWorker:
             await self._report(self._status)
 
     def _status(self) -> dict[str, Any]:
-        if self._loss:
+        if self._loss and self._is_released:
             return containerstate.failure(
                 self._pod, reason=_DEVICE_UNAVAILABLE, message=self._loss, now=self._services.clock.utc()
             )
@@ -345,6 +359,10 @@ class PodWorker:
             },
             resize=containerstate.ResizeState(self._resize_wait, is_in_progress=self._is_resizing),
         )
+        if content["phase"] not in containerstate.ENDED:
+            self._phase = content["phase"]
+        elif not self._is_released:
+            content["phase"] = self._phase
         content.update(resizing.pod_resources(self._allocated))
         content.update(self._services.addresses.status(self._pod))
         if self._pod.status.start_time is None:

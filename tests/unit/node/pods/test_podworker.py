@@ -198,6 +198,19 @@ async def test_unpreparing_is_retried_before_the_pod_is_deleted(node: FakeNode) 
     assert ("FailedUnprepareDynamicResources", "driver is away") in node.api.events
 
 
+async def test_the_end_is_reported_after_the_claims_are_unprepared(node: FakeNode) -> None:
+    """As soon as a pod has ended, its devices may be allocated to others."""
+    node.runtime.plans["c"] = [Plan(5)]
+    async with _running(node, make_pod(policy="Never")):
+        node.claims.failures = ["busy"]
+        await node.clock.advance(5)
+        assert node.api.phases[-1] == "Running"
+        assert node.api.statuses[-1]["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
+        await node.clock.advance(10)
+        assert node.api.phases[-1] == "Succeeded"
+        assert node.calls == ["begin", "prepare", "start c", "unprepare", "unprepare"]
+
+
 async def test_a_pod_that_is_gone_is_cleaned_up(node: FakeNode) -> None:
     node.api.delete_errors = [GONE]
     pod = make_pod()
