@@ -296,6 +296,8 @@ def test_estimates_are_in_the_queue_view(stage: Stage) -> None:
             await expect(page).to_have_url(f"{stage.url}/queues?assume=2h")
             await settle(page)
             await expect(page.locator("#queue-training .start").first).to_contain_text("(80 %:")
+            style = "(table) => getComputedStyle(table).display"
+            assert await page.locator("table.quotas").first.evaluate(style) == "table", "cards are for phones"
             await save_picture(page, "queues")
 
     stage.run(check())
