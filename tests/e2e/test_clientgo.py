@@ -3,36 +3,26 @@
 import hashlib
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
+from tests import gobuild
 from tests.scenarios import processes
 
 SOURCE = pathlib.Path(__file__).parent / "clientgo"
-CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "clientgo"
-OFFLINE = ("dial tcp", "no such host", "module lookup disabled", "connection refused")
+CACHE = gobuild.cache_folder("clientgo", "DRACHMA_CLIENTGO_CACHE")
 
 
 @pytest.fixture(scope="session")
 def informer() -> pathlib.Path:
     """The program, built once for every version of its source; the first time takes minutes."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("Go is not installed, so there is no client-go program to run")
     content = b"".join(path.read_bytes() for path in sorted(SOURCE.iterdir()))
     binary = CACHE / f"informer-{hashlib.sha256(content).hexdigest()[:16]}"
-    if not binary.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        unfinished = CACHE / f".informer-{os.getpid()}"
-        built = subprocess.run(
-            [go, "build", "-o", str(unfinished), "."], cwd=SOURCE, capture_output=True, text=True, check=False
-        )
-        if built.returncode != 0 and any(sign in built.stderr for sign in OFFLINE):
-            pytest.skip(f"client-go cannot be fetched: {built.stderr.strip().splitlines()[-1]}")
-        assert built.returncode == 0, built.stderr
-        unfinished.replace(binary)
+    try:
+        gobuild.build("the client-go program", ".", SOURCE, binary)
+    except gobuild.MissingError as error:
+        pytest.skip(str(error))
     return binary
 
 
