@@ -50,9 +50,14 @@ class Load:
 
     async def create(self, kind: str, document: Document) -> bool:
         """Create an object; return True if the server acknowledged it."""
+        return is_acknowledged(await self.attempt_create(kind, document))
+
+    async def attempt_create(self, kind: str, document: Document) -> wire.Answer:
+        """Create an object, and return the server's answer."""
         namespace = document["metadata"]["namespace"]
         answer = await self._wire.call("POST", _namespaced(kind, namespace), document)
-        return self._note(kind, answer)
+        self._note(kind, answer)
+        return answer
 
     async def delete(self, kind: str, document: Document) -> None:
         """Delete an object that the observer saw."""
@@ -149,13 +154,12 @@ class Load:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _note(self, kind: str, answer: wire.Answer) -> bool:
-        if answer.code not in (200, 201):
+    def _note(self, kind: str, answer: wire.Answer) -> None:
+        if not is_acknowledged(answer):
             self.refused += 1
-            return False
+            return
         self.acknowledged += 1
         self._observer.acknowledge(kind, answer.document)
-        return True
 
     def _own(self, kind: str) -> list[Document]:
         """Objects of a kind that the load made: those of the canary have another label."""
@@ -174,6 +178,11 @@ class Load:
     def _count(self) -> int:
         self._number += 1
         return self._number
+
+
+def is_acknowledged(answer: wire.Answer) -> bool:
+    """Return True if the server has made a write."""
+    return answer.code in (200, 201)
 
 
 def _namespaced(kind: str, namespace: str) -> str:

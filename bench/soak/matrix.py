@@ -8,11 +8,11 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from bench.soak import invariants, manifests
+from bench.soak import invariants, load, manifests
 from bench.soak.components import Component
 from bench.soak.load import Load
 from bench.soak.observer import Observer
@@ -39,6 +39,22 @@ class Cell(msgspec.Struct):
     violations: int = 0
 
 
+class Attempts:
+    """Attempts to create one object: how often each status code came, and the longest time it took."""
+
+    def __init__(self) -> None:
+        self._codes: dict[int, tuple[int, float]] = {}
+
+    def add(self, code: int, seconds: float) -> None:
+        """Record an answer; code 0 stands for none."""
+        count, longest = self._codes.get(code, (0, 0.0))
+        self._codes[code] = count + 1, max(longest, seconds)
+
+    def __str__(self) -> str:
+        parts = (f"{count} times code {code} within {longest:.1f} s" for code, (count, longest) in self._codes.items())
+        return ", ".join(parts) or "none"
+
+
 class Settings(msgspec.Struct, frozen=True):
     """Size of a run on one layout."""
 
@@ -54,12 +70,14 @@ class Settings(msgspec.Struct, frozen=True):
 class Matrix:
     """One run on one cluster."""
 
-    def __init__(self, plane: Plane, observer: Observer, load: Load, *, settings: Settings, rng: random.Random) -> None:
+    def __init__(
+        self, plane: Plane, observer: Observer, writer: Load, *, settings: Settings, rng: random.Random
+    ) -> None:
         self.cells: dict[tuple[str, str], Cell] = defaultdict(Cell)
         self.kills = 0
         self._plane = plane
         self._observer = observer
-        self._load = load
+        self._load = writer
         self._settings = settings
         self._rng = rng
         self._canaries = itertools.count()
@@ -228,9 +246,10 @@ class Matrix:
         began = time.monotonic()
         document = manifests.canary(name, node=node)
         is_created = False
+        attempts = Attempts()
         while time.monotonic() - began < STUCK_SECONDS:
             # A create that was not acknowledged may have been done all the same.
-            is_created = is_created or self._find_job(name) is not None or await self._load.create("jobs", document)
+            is_created = is_created or self._find_job(name) is not None or await self._create(document, attempts)
             job = self._find_job(name)
             if job is not None and _is_complete(job):
                 await self._delete_canary(name)
@@ -239,12 +258,30 @@ class Matrix:
         facts = "; ".join(
             text for text in self._observer.checker.unfinished().values() if name in text or "canary" in text
         )
-        self._observer.complain(invariants.Violation("stuck after two minutes", name, facts or "never created"))
+        detail = facts or await self._describe_absence(name, attempts)
+        self._observer.complain(invariants.Violation("stuck after two minutes", name, detail))
         for uid, text in self._observer.checker.unfinished().items():
             if name in text:
                 self._ignored.add(uid)
         await self._delete_canary(name)
         return time.monotonic() - began
+
+    async def _create(self, document: Mapping[str, Any], attempts: Attempts) -> bool:
+        began = time.monotonic()
+        answer = await self._load.attempt_create("jobs", dict(document))
+        attempts.add(answer.code, time.monotonic() - began)
+        return load.is_acknowledged(answer)
+
+    async def _describe_absence(self, name: str, attempts: Attempts) -> str:
+        """Return what the creates of a job came to, and what the server itself says about the job now."""
+        began = time.monotonic()
+        async with self._plane.connect() as direct:
+            answer = await direct.call("GET", f"/apis/batch/v1/namespaces/default/jobs/{name}")
+        seconds = time.monotonic() - began
+        return (
+            f"never seen; creates: {attempts}; jobs were last heard of {self._observer.silence('jobs')} s ago; "
+            f"a GET now: code {answer.code} after {seconds:.1f} s"
+        )
 
     def _find_job(self, name: str) -> Mapping[str, object] | None:
         jobs = self._observer.checker.objects["jobs"].values()

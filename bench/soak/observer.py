@@ -39,6 +39,7 @@ class Observer:
         self._record = record
         self._began = time.monotonic()
         self._tasks: list[asyncio.Task[None]] = []
+        self._heard: dict[str, float] = {}
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._follow(kind, path)) for kind, path in PATHS.items()]
@@ -52,6 +53,10 @@ class Observer:
         for task in self._tasks:
             if task.done():
                 task.result()
+
+    def silence(self, kind: str) -> float:
+        """Return the seconds since the server last said anything about a kind."""
+        return round(self.seconds - self._heard.get(kind, 0.0), 1)
 
     @property
     def seconds(self) -> float:
@@ -98,6 +103,7 @@ class Observer:
         while (answer := await self._wire.call("GET", path)).code != 200:
             await asyncio.sleep(_PAUSE_SECONDS)
         revision = int(answer.document["metadata"]["resourceVersion"])
+        self._heard[kind] = self.seconds
         self._add(history.Gap(kind, revision, self.seconds))
         for item in answer.document["items"]:
             self._see(kind, "LISTED", item)
@@ -114,6 +120,7 @@ class Observer:
                     await asyncio.sleep(_PAUSE_SECONDS)
                     return revision
                 async for line in response.content:
+                    self._heard[kind] = self.seconds
                     event = msgspec.json.decode(line)
                     document = event["object"]
                     if event["type"] == "ERROR":

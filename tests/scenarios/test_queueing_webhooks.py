@@ -6,6 +6,7 @@ import functools
 import json
 import pathlib
 import ssl
+import threading
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -20,11 +21,14 @@ from drachma.listening import addresses
 from drachma.process import conversionwebhook, embedded, queueing, standalone, webhookendpoint, webhookplace
 from drachma.queueing.component import ActiveConfiguration, QueueingComponent
 from drachma.runtime import Surroundings, clock, lease
+from drachma.server import lanes
 from drachma.server.access import certificates
 from drachma.store import memory
 from tests import patience
 from tests.scenarios import queues
 
+_LONG_SECONDS = 20.0
+"""Time after which a review that holds up another one gives up."""
 _QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
 
 
@@ -272,3 +276,37 @@ async def test_definitions_that_lose_checks_are_refused(
             return
         with pytest.raises(errors.InvalidValueError, match="loses its admissionChecks"):
             await check
+
+
+async def test_other_reviews_are_answered_while_a_large_one_is_decided(
+    endpoint: _Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, is_other_answered = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    convert = conversionwebhook.review
+    waits = []
+
+    def convert_slowly(body: Mapping[str, Any]) -> dict[str, Any]:
+        loop.call_soon_threadsafe(has_begun.set)
+        waits.append(is_other_answered.wait(timeout=_LONG_SECONDS))
+        return convert(body)
+
+    monkeypatch.setattr(conversionwebhook, "review", convert_slowly)
+    older = _queue("v1beta1", cohort="c")
+    older["metadata"]["annotations"] = {"long": "x" * lanes.LARGE}
+    converting = asyncio.create_task(_converted(endpoint, "kueue.x-k8s.io/v1beta2", older))
+    await has_begun.wait()
+    assert await endpoint.ask("mutate-batch-v1-job", _job({})) == {"uid": "u", "allowed": True}
+    is_other_answered.set()
+    assert (await converting)["convertedObjects"][0]["spec"] == {"cohortName": "c"}
+    assert waits == [True]
+
+
+async def test_a_large_review_reads_the_caches_on_the_event_loop(endpoint: _Endpoint) -> None:
+    large = _job(_QUEUE)
+    large["metadata"]["annotations"] = {"long": "x" * lanes.LARGE}
+    held = await endpoint.ask("mutate-batch-v1-job", large)
+    (change,) = json.loads(base64.b64decode(held["patch"]))
+    assert (change["path"], change["value"]["suspend"]) == ("/spec", True)
+    moved = await endpoint.ask("validate-batch-v1-job", large, oldObject=_job({}), operation="UPDATE")
+    assert "field is immutable" in moved["status"]["message"]

@@ -43,8 +43,8 @@ from drachma.cel.stepwise import machine
 COST_LIMIT: Final = machine.LIMIT
 """Cost limit of one evaluation of a selector."""
 
-_COMPILATION_EFFORT: Final = 6
-"""Effort of compiling one character."""
+_COMPILATION_EFFORT: Final = 12
+"""Effort of compiling one character of nested macros, which take longest; most expressions take a third of it."""
 _COST_PER_EFFORT: Final = 8
 """Cost units that generated code runs for one unit of effort."""
 

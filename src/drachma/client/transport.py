@@ -7,6 +7,7 @@ also after other 5xx and broken connections.
 
 import contextlib
 import random
+import socket
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final, Protocol
 
@@ -20,6 +21,12 @@ from drachma.client import access, backoff, credentials, refusal
 
 _FAILURES: Final = (aiohttp.ClientError, TimeoutError, OSError)
 _SHOWN: Final = 4096
+
+_KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Silence after which the system asks whether the other machine is still there, pause between questions, and number of
+questions without an answer that end a connection: after a minute, as client-go's pings do after 45 s. A watch never
+sends anything, so without them it would not notice a machine that has failed until the watch is renewed.
+"""
 
 
 class Clock(credentials.Clock, Protocol):
@@ -185,7 +192,10 @@ class Transport:
         is_secure = self._access.server.startswith("https:")
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=0, ssl=access.tls_context(self._access, key_pair) if is_secure else False, keepalive_timeout=60
+                limit=0,
+                ssl=access.tls_context(self._access, key_pair) if is_secure else False,
+                keepalive_timeout=60,
+                socket_factory=_make_socket,
             ),
             headers={"User-Agent": f"drachma/{drachma.__version__}"},
             skip_auto_headers=("Content-Type",),
@@ -224,6 +234,17 @@ class Transport:
         if isinstance(failure, TimeoutError):
             problem = "no answer in time"
         return errors.UnreachableError(f"{request.method} {self._access.server}{request.path}: {problem}")
+
+
+def _make_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """Return a socket that notices the failure of the other machine."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return made
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> errors.RefusedError:

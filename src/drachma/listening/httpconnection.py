@@ -151,6 +151,13 @@ class HttpConnection(asyncio.Protocol):
             self._is_reading_paused = True
             self.transport.pause_reading()
 
+    def hold_unread(self, size: int) -> None:
+        """Count the bytes that the application has not taken yet; while they are many, no more is read."""
+        if size > _MOST_UNREAD:
+            self.pause_reading()
+            if not self._slot.hold(self._held_bytes + size):
+                self.guard.give_up()
+
     def resume_reading(self) -> None:
         """Read on, unless requests that have arrived wait for others."""
         if self._is_reading_paused and not self._pipeline:
@@ -331,10 +338,7 @@ class HttpConnection(asyncio.Protocol):
         if exchange is None or exchange.is_complete:
             return
         exchange.feed(body)
-        if exchange.unread > _MOST_UNREAD:
-            self.pause_reading()
-            if not self._slot.hold(self._held_bytes + exchange.unread):
-                self.guard.give_up()
+        self.hold_unread(exchange.unread)
 
     def on_message_complete(self) -> None:
         self.is_receiving = False

@@ -16,10 +16,12 @@ from drachma.process import webhookplace
 from drachma.process.webhookplace import Place
 from drachma.runtime import Surroundings
 from drachma.server import status
-from drachma.server.kinds.kueue import queuekinds, versionforms
+from drachma.server.kinds.kueue import queuekinds, topologyforms, versionforms
 
 PATH: Final = "convert"
 _MOST_OBJECTS: Final = 10_000
+_EXPANSION_BYTES: Final = 32 << 20
+"""Bytes that all topology assignments of an answer may take in v1beta1, which has no compact form for them."""
 _VERSIONS: Final = ("v1beta1", "v1beta2")
 _CONVERTED: Final = ("clusterqueues", "localqueues", "workloads")
 """Resources whose versions have different fields."""
@@ -38,7 +40,8 @@ def review(body: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(desired, str) or not isinstance(objects, list) or len(objects) > _MOST_OBJECTS:
         raise errors.DecodeError(f"expected desiredAPIVersion, and a list of at most {_MOST_OBJECTS} objects")
     try:
-        converted = [_convert(each, desired) for each in objects]
+        expansion = topologyforms.Expansion(_EXPANSION_BYTES)
+        converted = [_convert(each, desired, expansion) for each in objects]
         answer: dict[str, Any] = {"convertedObjects": converted, "result": {"status": "Success"}}
     except (errors.InvalidValueError, status.StatusError) as error:
         answer = {"convertedObjects": [], "result": {"status": "Failure", "message": str(error)}}
@@ -46,7 +49,7 @@ def review(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": response}
 
 
-def _convert(document: object, desired: str) -> Mapping[str, Any]:
+def _convert(document: object, desired: str, expansion: topologyforms.Expansion) -> Mapping[str, Any]:
     if not isinstance(document, Mapping):
         raise errors.InvalidValueError("an object to convert is not an object")
     group, _, version = desired.rpartition("/")
@@ -56,7 +59,7 @@ def _convert(document: object, desired: str) -> Mapping[str, Any]:
         raise errors.InvalidValueError(f"{name}: cannot be converted to {desired}")
     if document.get("apiVersion") == desired:
         return document
-    return versionforms.VersionForms(str(document.get("kind"))).convert(document, desired)
+    return versionforms.VersionForms(str(document.get("kind"))).convert(document, desired, expansion)
 
 
 def manifests(place: Place, authority: bytes) -> list[dict[str, Any]]:

@@ -1,9 +1,14 @@
-"""Kueue's webhooks over HTTPS, for API servers without queueing in their process, and the manifests that name them."""
+"""Kueue's webhooks over HTTPS, for API servers without queueing in their process, and the manifests that name them.
+
+A review may hold several megabytes. Large ones are read, decided and answered in threads, as the API server does with
+large bodies (ADR 16), so that the queues of the same process and small reviews do not wait for them.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import msgspec
 from aiohttp import web
@@ -17,13 +22,32 @@ from drachma.queueing.rules import webhooks
 from drachma.queueing.rules.webhooks import Webhook
 from drachma.runtime.clock import Clock
 from drachma.server.access import certificates
+from drachma.server.lanes import Lanes
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
 _EXEMPT_NAMESPACES: Final = ("kube-system", "kueue-system")
 """Namespaces whose jobs and pods must start even if the webhooks fail; the one of the webhooks is another."""
 
-_Review = Callable[[Webhook, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class _Desk:
+    """The event loop for a small review, else the lane of its size."""
+
+    def __init__(self, lanes: Lanes, size: int) -> None:
+        self._lanes: Final = lanes
+        self._lane: Final = lanes.of(size)
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        return work() if self._lane is None else await self._lane.run(work)
+
+    def call_on_loop(self, function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+        return self._lanes.call_on_loop(function, *arguments, **options)
+
+
+_Answer = Callable[[Mapping[str, Any], _Desk], Awaitable[Mapping[str, Any]]]
 
 
 class WebhookEndpoint:
@@ -37,33 +61,37 @@ class WebhookEndpoint:
     async def serve(self, reviews: Reviews, *, clock: Clock) -> None:
         """Serve webhooks until cancelled."""
         application = web.Application(client_max_size=_MOST_BYTES)
+        lanes = Lanes()
+
+        def add(path: str, answer: _Answer) -> None:
+            application.router.add_post(path, _handler(answer, lanes))
+
         for each in webhooks.ALL:
             if each.completed is not None:
-                application.router.add_post(f"/mutate-{each.place}", _handler(each, reviews.mutate))
-            application.router.add_post(f"/validate-{each.place}", _handler(each, reviews.validate))
-        application.router.add_post(f"/{conversionwebhook.PATH}", _convert)
+                add(f"/mutate-{each.place}", functools.partial(reviews.mutate, each))
+            add(f"/validate-{each.place}", functools.partial(reviews.validate, each))
+        add(f"/{conversionwebhook.PATH}", _convert)
         context = tlsserving.context(self._files)
         await tlsserving.serve(application, self._socket, context, files=self._files, clock=clock)
 
 
-def _handler(webhook: Webhook, review: _Review) -> Callable[[web.Request], Awaitable[web.Response]]:
+async def _convert(body: Mapping[str, Any], desk: _Desk) -> Mapping[str, Any]:
+    return await desk.run(lambda: conversionwebhook.review(body))
+
+
+def _handler(answer: _Answer, lanes: Lanes) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
+        data = await request.read()
+        desk = _Desk(lanes, len(data))
         try:
-            body = msgspec.json.decode(await request.read(), type=dict[str, Any])
-            answer = await review(webhook, body)
+            body = await desk.run(lambda: msgspec.json.decode(data, type=dict[str, Any]))
+            document = await answer(body, desk)
+            content = await desk.run(lambda: msgspec.json.encode(document))
         except (msgspec.MsgspecError, errors.DecodeError) as error:
             return web.Response(status=400, text=str(error))
-        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+        return web.Response(body=content, content_type="application/json")
 
     return handle
-
-
-async def _convert(request: web.Request) -> web.Response:
-    try:
-        answer = conversionwebhook.review(msgspec.json.decode(await request.read(), type=dict[str, Any]))
-    except (msgspec.MsgspecError, errors.DecodeError) as error:
-        return web.Response(status=400, text=str(error))
-    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
 def manifests(place: Place, authority: bytes, frameworks: frozenset[str]) -> list[dict[str, Any]]:

@@ -1,7 +1,9 @@
 """Requests over HTTP: what is sent, what is repeated and what is not, and how failures are told."""
 
+import gc
 import pathlib
 import random
+import socket
 import stat
 
 import pytest
@@ -267,3 +269,32 @@ async def test_a_plugin_that_is_not_installed() -> None:
         ):
             await sender.send(request())
         await sender.close()
+
+
+async def test_a_silent_connection_notices_that_the_other_machine_has_failed() -> None:
+    """A watch sends nothing, so only the system's own questions show that there is no answer any more."""
+    async with serving(Answer(parts=[b"1", b"2"])) as server:
+        sender = make(server, FakeClock())
+        async with sender.stream(request(), idle_seconds=30) as content:
+            (opened,) = _sockets_to(int(server.url.rpartition(":")[2]))
+            assert opened.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            seconds = [
+                opened.getsockopt(socket.IPPROTO_TCP, option)
+                for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+            ]
+            assert seconds[0] + seconds[1] * seconds[2] <= 60
+            await content.read()
+        await sender.close()
+
+
+def _sockets_to(port: int) -> list[socket.socket]:
+    """Return the sockets of this process that are connected to a port."""
+    sockets = [each for each in gc.get_objects() if isinstance(each, socket.socket) and each.fileno() >= 0]
+    return [each for each in sockets if each.family == socket.AF_INET and _peer_port(each) == port]
+
+
+def _peer_port(opened: socket.socket) -> int:
+    try:
+        return int(opened.getpeername()[1])
+    except OSError:
+        return 0

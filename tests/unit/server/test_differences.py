@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from drachma.process import conversionwebhook
 from drachma.server import status
-from drachma.server.kinds.kueue import topologyforms
+from drachma.server.kinds.kueue import versionforms
 from tests.unit.server import client
 from tests.unit.server.client import PODS, Client
 from tests.unit.server.decoding.protobuf import test_decoding as protobuf
@@ -178,16 +179,37 @@ async def test_errors_of_a_map_come_in_the_order_of_its_keys(server: Client) -> 
     assert fields == [f"spec.devices[0].attributes[{name}].string" for name in "abc"]
 
 
-def test_an_assignment_of_too_many_domains_has_no_form_in_v1beta1() -> None:
-    def assignment(count: int) -> dict[str, Any]:
-        values = [{"universal": "a"}]
-        part = {"domainCount": count, "valuesPerLevel": values, "podCounts": {"universal": 1}}
-        return {"levels": ["rack"], "slices": [part]}
+def _wide_workload(domains: int, *, value: str = "a", levels: int = 1, assignments: int = 1) -> dict[str, Any]:
+    """Return a workload of v1beta2 with a compact assignment of many domains."""
+    values = [{"universal": value}] * levels
+    part = {"domainCount": domains, "valuesPerLevel": values, "podCounts": {"universal": 1}}
+    assignment = {"levels": ["rack"] * levels, "slices": [part]}
+    sets = [{"name": f"s{number}", "topologyAssignment": assignment} for number in range(assignments)]
+    status = {"admission": {"clusterQueue": "q", "podSetAssignments": sets}}
+    return {"apiVersion": versionforms.NEWER, "kind": "Workload", "metadata": {"name": "w"}, "status": status}
 
-    assert len(topologyforms.to_domains(assignment(1000))["domains"]) == 1000
-    with pytest.raises(status.StatusError, match="at most 100000") as refused:
-        topologyforms.to_domains(assignment(100_001))
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        pytest.param(_wide_workload(10**12), id="many-domains"),
+        pytest.param(_wide_workload(10_000, value="a" * 253, levels=16), id="long-values-at-many-levels"),
+        pytest.param(_wide_workload(50_000, assignments=8), id="many-assignments"),
+    ],
+)
+def test_an_assignment_that_is_too_large_has_no_form_in_v1beta1(workload: dict[str, Any]) -> None:
+    forms = versionforms.VersionForms("Workload")
+    with pytest.raises(status.StatusError, match="at most 6291456") as refused:
+        forms.convert(workload, "kueue.x-k8s.io/v1beta1")
     assert refused.value.code == 413
+
+
+def test_conversions_of_one_review_share_a_limit() -> None:
+    workloads = [_wide_workload(2000, value="a" * 253, levels=10)] * 100
+    request = {"uid": "u", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": workloads}
+    answer = conversionwebhook.review({"kind": "ConversionReview", "request": request})["response"]
+    assert answer["convertedObjects"] == []
+    assert "at most 33554432" in answer["result"]["message"]
 
 
 async def test_a_secret_that_is_replaced_unchanged_is_not_written_again(server: Client) -> None:

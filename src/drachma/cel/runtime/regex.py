@@ -34,6 +34,12 @@ _BASE_BYTES: Final = 512 * 1024
 _INSTRUCTION_BYTES: Final = 40
 """Memory of a compiled pattern: enough for its program and for what a search remembers."""
 
+_CHARACTER_EFFORT: Final = 3
+"""Effort of estimating the size of a pattern, for each character."""
+
+_INSTRUCTION_EFFORT: Final = 2
+"""Effort of compiling a pattern, for each instruction of its program."""
+
 _STEPS_PER_UNIT: Final = 100
 """Instructions that a search takes in about a microsecond."""
 
@@ -82,7 +88,7 @@ def compile_pattern(pattern: str) -> Any:
         size = 0
         try:
             size = _admit(pattern)
-            effort.spend(size)
+            effort.spend(_INSTRUCTION_EFFORT * size)
             outcome = _compile(pattern, _options(size))
         except PatternError as error:
             outcome = error
@@ -98,7 +104,7 @@ def _admit(pattern: str) -> int:
     """Return how many instructions a pattern is about. Raises PatternError where it is more than there may be."""
     if len(pattern) > MOST_CHARACTERS:
         raise _too_large(pattern)
-    effort.spend(2 * len(pattern))
+    effort.spend(_CHARACTER_EFFORT * len(pattern))
     figures = patternsize.estimate(pattern, most=MOST_INSTRUCTIONS)
     if figures.depth > MOST_DEPTH:
         raise PatternError(f"error parsing regexp: expression nests too deeply: `{pattern[:_SHOWN]}`")

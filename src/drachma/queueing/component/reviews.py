@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +22,19 @@ Document = Mapping[str, Any]
 
 _API_VERSION: Final = "admission.k8s.io/v1"
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class Desk(Protocol):
+    """Place where one review is decided: the event loop, or a thread next to it for a large one."""
+
+    async def run(self, work: Callable[[], _T]) -> _T:
+        """Run work that shares no state with the event loop, and return its result."""
+
+    def call_on_loop(self, function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+        """Call a function that reads state of the event loop, from work at the desk."""
+
 
 class Reviews:
     """Answers an ``AdmissionReview``."""
@@ -31,33 +44,41 @@ class Reviews:
         self._configured: Final = configured
         self._owners: Final = owners
 
-    async def mutate(self, webhook: Webhook, review: Document) -> Document:
+    async def mutate(self, webhook: Webhook, review: Document, desk: Desk) -> Document:
         """Return the answer of a mutating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        after = webhook.complete(request["object"], await self._circumstances(webhook, request))
-        if after is None:
-            return _answer(request, is_allowed=True)
-        patch = base64.b64encode(msgspec.json.encode(_changes(request["object"], after))).decode()
-        return _answer(request, is_allowed=True, patchType="JSONPatch", patch=patch)
+        circumstances = await self._circumstances(webhook, request, desk)
 
-    async def validate(self, webhook: Webhook, review: Document) -> Document:
+        def decide() -> Document:
+            after = webhook.complete(request["object"], circumstances)
+            if after is None:
+                return _answer(request, is_allowed=True)
+            patch = base64.b64encode(msgspec.json.encode(_changes(request["object"], after))).decode()
+            return _answer(request, is_allowed=True, patchType="JSONPatch", patch=patch)
+
+        return await desk.run(decide)
+
+    async def validate(self, webhook: Webhook, review: Document, desk: Desk) -> Document:
         """Return the answer of a validating webhook. Raises errors.DecodeError if the review cannot be read."""
         request = _request(review)
-        problems = webhook.check(
-            request["object"], request.get("oldObject"), await self._circumstances(webhook, request)
-        )
-        if not problems:
-            return _answer(request, is_allowed=True)
-        message = fieldtext.together(map(str, problems))
-        return _answer(request, is_allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
+        circumstances = await self._circumstances(webhook, request, desk)
 
-    async def _circumstances(self, webhook: Webhook, request: Document) -> Circumstances:
+        def decide() -> Document:
+            problems = webhook.check(request["object"], request.get("oldObject"), circumstances)
+            if not problems:
+                return _answer(request, is_allowed=True)
+            message = fieldtext.together(map(str, problems))
+            return _answer(request, is_allowed=False, status={"code": 403, "reason": "Forbidden", "message": message})
+
+        return await desk.run(decide)
+
+    async def _circumstances(self, webhook: Webhook, request: Document, desk: Desk) -> Circumstances:
         namespace = request.get("namespace") or ""
         owners = dict(await self._owners.read(request["object"], namespace)) if namespace else {}
-        owners |= await self._owners.read_references(webhook.references(request["object"]))
+        owners |= await self._owners.read_references(await desk.run(lambda: webhook.references(request["object"])))
 
         def place() -> Place:
-            return self._place(namespace, owners)
+            return desk.call_on_loop(self._place, namespace, owners, desk)
 
         return Circumstances(
             self._configured.gates, self._configured.jobs, place, subresource=request.get("subResource") or ""
@@ -73,15 +94,15 @@ class Reviews:
         checks = (self._caches.checks.cache.get(rule.name) for rule in rules)
         return any(each is not None and each.spec.controller_name == admissioncheck.MULTI_KUEUE for each in checks)
 
-    def _place(self, namespace: str, owners: Owners) -> Place:
+    def _place(self, namespace: str, owners: Owners, desk: Desk) -> Place:
         namespace_place = self._caches.places.get(namespace)
         return Place(
             labels=namespace_place.labels if namespace_place is not None else {},
             has_default_queue=self._caches.local_queues.cache.get(DEFAULT_QUEUE, namespace=namespace) is not None,
             has_default_priority=self._caches.workload_priorities.cache.get("default") is not None,
             owner=lambda api_version, kind, name: owners.get((api_version, kind, name)),
-            workload=lambda name: self._caches.workloads.cache.get(name, namespace=namespace),
-            dispatches=lambda queue: self._dispatches(queue, namespace),
+            workload=lambda name: desk.call_on_loop(self._caches.workloads.cache.get, name, namespace=namespace),
+            dispatches=lambda queue: desk.call_on_loop(self._dispatches, queue, namespace),
         )
 
 

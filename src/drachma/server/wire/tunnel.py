@@ -13,12 +13,14 @@ TUNNEL: Final = "tunnel"
 """Key of the tunnel in the ASGI extension."""
 
 _MOST_UNREAD: Final = 256 * 1024
+"""Bytes of a node that are read at once."""
 
 
 class Flow(Protocol):
-    """Flow control of a transport."""
+    """Flow control of a connection."""
 
-    def pause_reading(self) -> None: ...
+    def hold_unread(self, size: int) -> None:
+        """Count the bytes that have arrived and are not taken yet, and leave others to the kernel if they are many."""
 
     def resume_reading(self) -> None: ...
 
@@ -67,8 +69,7 @@ class Tunnel:
     def feed(self, data: bytes) -> None:
         """Pass in bytes from the client."""
         self._unread += data
-        if len(self._unread) > _MOST_UNREAD:
-            self._flow.pause_reading()
+        self._flow.hold_unread(len(self._unread))
         self._more.set()
 
     def end(self) -> None:

@@ -4,11 +4,12 @@ A :class:`WebSocket` stands in the place of an HTTP response: it takes the same 
 request, so that a stream of events does not know which of the two carries it. Clients only send control frames.
 """
 
+import asyncio
 import base64
 import hashlib
 import struct
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from drachma.server import status
 from drachma.server.wire import tunnel
@@ -22,6 +23,9 @@ _MASKED: Final = 0x80
 _NORMAL: Final = struct.pack("!H", 1000)
 _MOST_CONTROL_BYTES: Final = 125
 """Largest payload of a control frame. Longer frames carry data, which a watch does not read."""
+
+_FRAMES_AT_ONCE: Final = 1000
+"""Frames of a client after which other requests get their turn."""
 
 
 def requested(request: Request) -> "WebSocket | None":
@@ -39,6 +43,17 @@ def requested(request: Request) -> "WebSocket | None":
     request.require_same_origin()
     protocols = [each.strip() for each in request.header(b"sec-websocket-protocol").split(",") if each.strip()]
     return WebSocket(extension[tunnel.TUNNEL], key, protocols[0] if protocols else "")
+
+
+class _Frames(NamedTuple):
+    """Frames of a client."""
+
+    ping: bytes | None
+    """Payload of the last ping; RFC 6455 leaves others without an answer."""
+    is_goodbye: bool = False
+    """True if the client closes the WebSocket, or sends data that no watch reads."""
+    has_more: bool = False
+    """True if further frames may have arrived."""
 
 
 class WebSocket:
@@ -69,27 +84,38 @@ class WebSocket:
         """Answer pings. Return once the client has closed the WebSocket or has disconnected."""
         while data := await self._client.read():
             self._unread += data
-            while (frame := self._next_frame()) is not None:
-                code, payload = frame
-                if code == _PING:
-                    await self._client.write(_frame(_PONG, payload))
-                elif code != _PONG:
-                    # The client says goodbye, or sends data that no watch reads.
+            while True:
+                frames = self._next_frames()
+                if frames.ping is not None:
+                    await self._client.write(_frame(_PONG, frames.ping))
+                if frames.is_goodbye:
                     return
+                if not frames.has_more:
+                    break
+                await asyncio.sleep(0)
 
-    def _next_frame(self) -> tuple[int, bytes] | None:
-        """Return the next control frame, or None if it is incomplete. A long frame is returned without its payload."""
-        data = self._unread
-        if len(data) < 2:
-            return None
-        code, size = data[0] & 0x0F, data[1] & ~_MASKED
-        if size > _MOST_CONTROL_BYTES or not data[1] & _MASKED:
-            return _CLOSE, b""
-        end = 6 + size
-        if len(data) < end:
-            return None
-        mask, payload, self._unread = data[2:6], data[6:end], data[end:]
-        return code, bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload))
+    def _next_frames(self) -> _Frames:
+        """Take the next frames that are complete. A long frame, and one with data, ends the WebSocket."""
+        data, begin = self._unread, 0
+        ping: bytes | None = None
+        for _ in range(_FRAMES_AT_ONCE):
+            if len(data) < begin + 2:
+                break
+            code, size = data[begin] & 0x0F, data[begin + 1] & ~_MASKED
+            if size > _MOST_CONTROL_BYTES or not data[begin + 1] & _MASKED or code not in (_PING, _PONG):
+                return _Frames(ping, is_goodbye=True)
+            payload, end = begin + 6, begin + 6 + size
+            if len(data) < end:
+                break
+            if code == _PING:
+                mask = data[begin + 2 : payload]
+                ping = bytes(byte ^ mask[place % 4] for place, byte in enumerate(data[payload:end]))
+            begin = end
+        else:
+            self._unread = data[begin:]
+            return _Frames(ping, has_more=True)
+        self._unread = data[begin:]
+        return _Frames(ping)
 
     def _handshake(self) -> bytes:
         accepted_key = base64.b64encode(hashlib.sha1(self._key.encode() + _SALT).digest())

@@ -1,18 +1,27 @@
 """Watches over WebSocket: a client library on a real connection, and clients that misbehave."""
 
+import asyncio
 import pathlib
 import ssl
 
 import aiohttp
 import msgspec
 import pytest
+from uvicorn.server import ServerState
 
-from drachma.server.wire import websocketwatch
+from drachma.listening.budget import Budget
+from drachma.listening.limits import Limits
+from drachma.server.wire import serving, websocketwatch
+from tests.unit.listening import test_exchange as exchanges
 from tests.unit.server import client
 from tests.unit.server.wire import test_connections as connections
 
 WATCH = "/api/v1/namespaces?watch=true&fieldSelector=metadata.name%3Dwatched"
 
+HANDSHAKE = (
+    b"GET /api/v1/namespaces?watch=1 HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+    b"sec-websocket-version: 13\r\nsec-websocket-key: eA==\r\n\r\n"
+)
 ADMIN = {"authorization": f"Bearer {client.TOKEN}"}
 
 
@@ -91,3 +100,41 @@ async def test_frames_of_a_client(sent: tuple[bytes, ...], want: bytes) -> None:
     fake = FakeTunnel(*sent)
     await websocketwatch.WebSocket(fake, "k", "").disconnected()  # type: ignore[arg-type]
     assert fake.received == want
+
+
+async def test_very_many_pings_get_few_answers_and_hold_up_no_others() -> None:
+    fake = FakeTunnel(frame(0x9) * 40_000 + frame(0x9, b"last"), frame(0x8))
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(count_turns())
+    await websocketwatch.WebSocket(fake, "k", "").disconnected()  # type: ignore[arg-type]
+    others.cancel()
+    assert fake.received.endswith(b"\x8a\x04last")
+    assert len(fake.received) < 200
+    assert turns >= 40
+
+
+async def test_bytes_behind_a_handshake_share_the_limit_of_unread_bodies() -> None:
+    budget = Budget(Limits(waiting_bytes=100_000))
+    is_answered = asyncio.Event()
+
+    async def wait(_scope: object, _receive: object, _send: object) -> None:
+        await is_answered.wait()
+
+    wires = [exchanges.Wire() for _ in range(4)]
+    for wire in wires:
+        slot = budget.admit("", descriptor=0)
+        assert slot is not None
+        connection = serving.Connection(wait, ServerState(), slot=slot, limits=budget.limits)  # type: ignore[arg-type]
+        connection.connection_made(wire)
+        connection.data_received(HANDSHAKE)
+        connection.data_received(b"x" * 40_000)
+    assert [wire.is_reading for wire in wires] == [False] * 4
+    assert [wire.is_closed for wire in wires] == [False, False, True, True]
+    is_answered.set()

@@ -11,12 +11,32 @@ from drachma.server import status
 
 _Form = Mapping[str, Any]
 
-_MOST_DOMAINS: Final = 100_000
-"""Limit for v1beta1: a slice of v1beta2 can describe many domains in a few bytes."""
+EXPANSION_BYTES: Final = 6 << 20
+"""Bytes that all topology assignments of an object may take in v1beta1: a slice of v1beta2 can describe very many
+domains in a few bytes, and an object of v1beta1 has at most 6 MiB."""
+
+_DOMAIN_BYTES: Final = 24
+_VALUE_BYTES: Final = 3
+"""JSON of a domain and of a value in addition to the texts of the values."""
 
 _MOST_LEVELS: Final = 16
 _LONGEST_TEXT: Final = 253
 """Limits on the levels of an assignment and on the length of a shared text; the schemas allow no more."""
+
+
+class Expansion:
+    """Bytes that are left for assignments in v1beta1."""
+
+    def __init__(self, limit: int = EXPANSION_BYTES) -> None:
+        self._limit: Final = limit
+        self._used = 0
+
+    def take(self, size: int) -> None:
+        """Take bytes. Raises a StatusError if there are not as many left."""
+        self._used += size
+        if self._used > self._limit:
+            problem = f"topology assignments of {self._used} bytes, and v1beta1 holds at most {self._limit}"
+            raise status.too_large(problem)
 
 
 def to_slices(assignment: _Form) -> _Form:
@@ -38,18 +58,16 @@ def to_slices(assignment: _Form) -> _Form:
     }
 
 
-def to_domains(assignment: _Form) -> _Form:
+def to_domains(assignment: _Form, expansion: Expansion) -> _Form:
     """Return an assignment of v1beta2 as v1beta1. A malformed assignment is returned unchanged.
 
     Raises:
-        status.StatusError: there are more domains than v1beta1 has room for.
+        status.StatusError: the domains take more bytes than are left in the expansion.
     """
     slices = assignment.get("slices") or []
     if not isinstance(slices, list) or not all(map(_is_slice, slices)):
         return assignment
-    count = sum(part["domainCount"] for part in slices)
-    if count > _MOST_DOMAINS:
-        raise status.too_large(f"a topology assignment of {count} domains, and v1beta1 holds at most {_MOST_DOMAINS}")
+    expansion.take(sum(map(_expanded_bytes, slices)))
     domains = []
     for part in slices:
         for position in range(part["domainCount"]):
@@ -58,6 +76,20 @@ def to_domains(assignment: _Form) -> _Form:
             values = [_value(each, position) for each in part["valuesPerLevel"]]
             domains.append({"values": values, "count": pods})
     return {"levels": assignment.get("levels") or [], "domains": domains}
+
+
+def _expanded_bytes(part: _Form) -> int:
+    """Return about the bytes that the domains of a slice take in JSON."""
+    count = part["domainCount"]
+    size = count * (_DOMAIN_BYTES + _VALUE_BYTES * len(part["valuesPerLevel"]))
+    for values in part["valuesPerLevel"]:
+        if "universal" in values:
+            size += count * len(values["universal"])
+        else:
+            own = values["individual"]
+            shared = len(own.get("prefix", "")) + len(own.get("suffix", ""))
+            size += count * shared + sum(len(str(root)) for root in own["roots"][:count])
+    return size
 
 
 def _has_form(levels: object, domains: object) -> bool:

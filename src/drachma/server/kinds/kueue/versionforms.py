@@ -4,6 +4,7 @@ Only fields with another name or form are converted; the caller prunes unknown f
 not changed in place. Conversion precedes validation, so values of a wrong type pass unchanged and are refused later.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -26,12 +27,23 @@ class VersionForms:
 
     def __init__(self, kind: str) -> None:
         self._newer, self._older = _KINDS.get(kind, (_keep, _keep))
+        self._has_topologies: Final = kind == "Workload"
 
-    def convert(self, document: Document, api_version: str) -> Document:
-        """Return an object in the other version."""
+    def convert(
+        self, document: Document, api_version: str, expansion: topologyforms.Expansion | None = None
+    ) -> Document:
+        """Return an object in the other version; several objects of one answer share the ``expansion``.
+
+        Raises:
+            status.StatusError: topology assignments take more bytes in v1beta1 than are left.
+        """
         parts = {name: dict(document[name]) for name in ("spec", "status") if isinstance(document.get(name), dict)}
-        change = self._newer if api_version == NEWER else self._older
+        is_newer = api_version == NEWER
+        change = self._newer if is_newer else self._older
         change(parts.get("spec", {}), parts.get("status", {}))
+        if self._has_topologies and "status" in parts:
+            to_domains = functools.partial(topologyforms.to_domains, expansion=expansion or topologyforms.Expansion())
+            _convert_topology(parts["status"], topologyforms.to_slices if is_newer else to_domains)
         return {**document, **parts, "apiVersion": api_version}
 
 
@@ -71,7 +83,6 @@ def _newer_workload(spec: _Part, status: _Part) -> None:
         if reference is not None:
             spec["priorityClassRef"] = {"group": reference[0], "kind": reference[1], "name": name}
     _rename(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
-    _convert_topology(status, topologyforms.to_slices)
 
 
 def _older_workload(spec: _Part, status: _Part) -> None:
@@ -83,7 +94,6 @@ def _older_workload(spec: _Part, status: _Part) -> None:
         spec["priorityClassName"] = reference.get("name")
         spec["priorityClassSource"] = _SOURCES.get((str(group), str(kind)), "") if is_typed else ""
     _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
-    _convert_topology(status, topologyforms.to_domains)
 
 
 def _convert_topology(status: _Part, change: Callable[[Document], Document]) -> None:
