@@ -10,7 +10,7 @@ from drachma.api import meta
 from drachma.queueing import amounts
 from drachma.queueing.admission import quotatree
 from drachma.queueing.admission.admitter import Admitter
-from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.entry import Status
 from drachma.queueing.configuration.gates import DEFAULT
 from drachma.queueing.kinds import clusterqueue, decoding, localqueue, resourceflavor, workload
 from drachma.queueing.workloads import admissibility, transitions, workloadstate

@@ -26,7 +26,7 @@ from drachma.api import (
 from drachma.client import target
 from drachma.queueing import explanation
 from drachma.queueing.admission.admitter import Admitter
-from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.entry import Status
 from drachma.queueing.component import ActiveConfiguration, configurationmap, resources
 from drachma.queueing.component.caches import Caches, Source, key_of
 from drachma.queueing.component.nodefollower import NodeFollower

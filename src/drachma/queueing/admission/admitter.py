@@ -15,14 +15,16 @@ import msgspec
 
 from drachma.api import labelselectors, node, pod
 from drachma.queueing.admission import decisionevents, feasibility, preemption, usageledger
-from drachma.queueing.admission.cycle import (
-    Cycle,
+from drachma.queueing.admission.cycle import Cycle
+from drachma.queueing.admission.entry import (
     Entry,
     Head,
     Status,
     admitted_workload,
+    evicted_workload,
     pending_reason,
     pending_workload,
+    replaced_slice,
 )
 from drachma.queueing.admission.pendingqueue import PendingQueue, UsageQueue
 from drachma.queueing.admission.secondpass import SecondPasses
@@ -485,7 +487,9 @@ class Admitter:
                     self.retry([entry.info.cluster_queue], now)
                 events += decisionevents.admission_events(entry, after, now)
                 if entry.replaced is not None:
-                    changed[entry.replaced.info.key] = self._replace(entry, entry.replaced, now, events)
+                    # The slice counts until the write is observed.
+                    changed[entry.replaced.info.key], event = replaced_slice(entry, entry.replaced, now)
+                    events.append(event)
                 continue
             for target in entry.victims if entry.requeue_reason == "PendingPreemption" else ():
                 if not target.info.is_evicted and target.info.key not in changed:
@@ -524,9 +528,7 @@ class Admitter:
 
     def _evict(self, entry: Entry, now: datetime, events: list[Event]) -> workload.Workload:
         """Evict a workload whose failed node cannot be replaced. It counts until the write is observed."""
-        victim = transitions.evict(
-            entry.info.workload, reason=transitions.NODE_FAILURES, message=entry.message, now=now
-        )
+        victim = evicted_workload(entry, now)
         events.append(Event(entry.info.key, NORMAL, f"EvictedDueTo{transitions.NODE_FAILURES}", entry.message))
         self._set_version(entry.info, victim)
         return victim
@@ -535,18 +537,6 @@ class Admitter:
         """Replace a quota holder by a version with another status."""
         self.snapshot.remove(info)
         self.snapshot.add(info.with_version(wl, settings=self._settings))
-
-    def _replace(
-        self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]
-    ) -> workload.Workload:
-        """Finish a slice that a larger slice of its elastic job replaces. It counts until the write is observed."""
-        metadata = entry.info.workload.metadata
-        message = (
-            f"Replaced to accommodate a workload (UID: {metadata.uid}, "
-            f"JobUID: {metadata.labels.get(workload.JOB_UID_LABEL, '')}) due to workload slice aggregation"
-        )
-        events.append(Event(target.info.key, NORMAL, target.reason, message))
-        return transitions.finished(target.info.workload, reason=target.reason, message=message, now=now)
 
     def _preempt(
         self, entry: Entry, target: preemption.Target, now: datetime, events: list[Event]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from drachma.queueing.admission import preemption
-from drachma.queueing.admission.cycle import Entry
+from drachma.queueing.admission.entry import Entry
 from drachma.queueing.kinds import workload
 from drachma.queueing.workloads import workloadstate
 from drachma.queueing.workloads.workloadevents import NORMAL, Event

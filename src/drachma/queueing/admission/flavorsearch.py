@@ -12,7 +12,6 @@ those of the slice.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -32,6 +31,7 @@ from drachma.queueing.admission.flavorassignment import (
     severity,
     worse,
 )
+from drachma.queueing.admission.flavorgrade import BEST, WORST, Grade, Rank, is_good_enough, is_preferred
 from drachma.queueing.admission.snapshot import Group, QueueState
 from drachma.queueing.admission.topologies import Topologies
 from drachma.queueing.admission.topologyplacement import TopologyPlacement
@@ -52,40 +52,10 @@ Nominated = Mapping[str, Mapping[str, str]]
 """Flavors by pod set and resource."""
 
 
-class _Rank(enum.IntEnum):
-    """Availability of a flavor's resource; better ranks are greater."""
-
-    NO_FIT = 0
-    NO_CANDIDATES = 1
-    PREEMPT = 2
-    RECLAIM = 3
-    FIT = 4
-
-    @property
-    def mode(self) -> Mode:
-        return _MODES[self]
-
-    @property
-    def possibility(self) -> Possibility | None:
-        return None if self in (_Rank.FIT, _Rank.NO_FIT) else Possibility(self - 1)
-
-
-_MODES: Final = (Mode.NO_FIT, Mode.PREEMPT, Mode.PREEMPT, Mode.PREEMPT, Mode.FIT)
-
-
-class _Grade(NamedTuple):
-    rank: _Rank
-    borrow: int
-
-
-_WORST: Final = _Grade(_Rank.NO_FIT, 2**63 - 1)
-_BEST: Final = _Grade(_Rank.FIT, 0)
-
-
 class _Verdict(NamedTuple):
     """Availability of one resource of a flavor."""
 
-    grade: _Grade
+    grade: Grade
     reasons: tuple[str, ...] = ()
     no_fit_reason: Reason = Reason.NONE
 
@@ -271,7 +241,7 @@ class FlavorSearch:
         pod_sets = [self._info.workload.spec.pod_sets[index] for index in members]
         topology_check = topologyrequests.check(self._queue, group, self._topologies, gates=self._settings.gates)
         best: dict[str, FlavorAssignment] = {}
-        best_grade = _WORST
+        best_grade = WORST
         reasons: list[str] = []
         attempts: list[FlavorAttempt] = []
         position = -1
@@ -304,19 +274,19 @@ class FlavorSearch:
                 attempt = structs.replace(attempt, reasons=tuple(sorted({*attempt.reasons})))
             attempts.append(attempt)
             if fungible:
-                if _is_good_enough(grade, policy):
+                if is_good_enough(grade, policy):
                     best, best_grade = assigned, grade
                     break
-                if _is_preferred(grade, best_grade, policy):
+                if is_preferred(grade, best_grade, policy):
                     best, best_grade = assigned, grade
             elif grade.rank > best_grade.rank:
                 best, best_grade = assigned, grade
-                if grade.rank is _Rank.FIT:
+                if grade.rank is Rank.FIT:
                     return _Choice(best, (), tuple(attempts))
         if fungible:
             tried = -1 if position == len(group.flavors) - 1 else position
             best = {name: structs.replace(each, tried=tried) for name, each in best.items()}
-            if best_grade.rank is _Rank.FIT:
+            if best_grade.rank is Rank.FIT:
                 return _Choice(best, (), tuple(attempts))
         return _Choice(best, tuple(reasons), tuple(attempts))
 
@@ -335,10 +305,10 @@ class FlavorSearch:
 
     def _grade(
         self, flavor: str, needed: Sequence[str], totals: Mapping[str, int], members: Sequence[int]
-    ) -> tuple[dict[str, FlavorAssignment], _Grade, FlavorAttempt]:
+    ) -> tuple[dict[str, FlavorAssignment], Grade, FlavorAttempt]:
         """Return the availability of a flavor for a group of resources: the availability of the worst one."""
         assigned: dict[str, FlavorAssignment] = {}
-        grade = _BEST
+        grade = BEST
         borrow = 0
         reasons: tuple[str, ...] = ()
         no_fit_reason = Reason.NONE
@@ -346,14 +316,14 @@ class FlavorSearch:
             amount, original = self._still_needed(flavor, resource, totals[resource], members)
             if original is not None:
                 reasons += (f"could not assign {flavor} flavor since the original workload is assigned: {original}",)
-                no_fit_reason, grade = worse(no_fit_reason, Reason.NO_MATCHING_FLAVOR), _WORST
+                no_fit_reason, grade = worse(no_fit_reason, Reason.NO_MATCHING_FLAVOR), WORST
             verdict = self._judge(FlavorResource(flavor, resource), amount)
             reasons += verdict.reasons
             no_fit_reason = worse(no_fit_reason, verdict.no_fit_reason)
             borrow = max(borrow, verdict.grade.borrow)
-            if _is_preferred(grade, verdict.grade, self._queue.fungibility):
+            if is_preferred(grade, verdict.grade, self._queue.fungibility):
                 grade = verdict.grade
-            if grade.rank is not _Rank.NO_FIT:
+            if grade.rank is not Rank.NO_FIT:
                 assigned[resource] = FlavorAssignment(flavor, verdict.grade.rank.mode, verdict.grade.borrow)
         if not self._settings.gates.on(Gate.UNADMITTED_OBSERVABILITY):
             no_fit_reason = Reason.NONE
@@ -389,17 +359,17 @@ class FlavorSearch:
                 f"({show(key.resource, before)}) + current podset request ({request_text}) > "
                 f"maximum capacity ({show(key.resource, most)})"
             )
-            return _Verdict(_Grade(_Rank.NO_FIT, 0), (reason,), Reason.EXCEEDS_MAX_QUOTA)
+            return _Verdict(Grade(Rank.NO_FIT, 0), (reason,), Reason.EXCEEDS_MAX_QUOTA)
         borrow, may_reclaim = node.borrowing_level(key, amount)
         available = max(0, node.available(key))
         if amount <= available:
-            return _Verdict(_Grade(_Rank.FIT, borrow))
+            return _Verdict(Grade(Rank.FIT, borrow))
         shortage = show(key.resource, amounts.minus(amount, available))
         reason = f"insufficient unused quota for {key.resource} in flavor {key.flavor}, {shortage} more needed"
         if node.quota(key).nominal >= amount or may_reclaim or self._may_preempt_while_borrowing():
             possibility, borrow = self._oracle(key, amount)
-            return _Verdict(_Grade(_Rank(possibility + 1), borrow), (reason,))
-        return _Verdict(_Grade(_Rank.NO_FIT, borrow), (reason,), Reason.WAITING_FOR_QUOTA)
+            return _Verdict(Grade(Rank(possibility + 1), borrow), (reason,))
+        return _Verdict(Grade(Rank.NO_FIT, borrow), (reason,), Reason.WAITING_FOR_QUOTA)
 
     def _may_preempt_while_borrowing(self) -> bool:
         preemption = self._queue.preemption
@@ -457,25 +427,3 @@ def _merge(
                 reasons=tuple(sorted({*attempt.reasons, reason})),
                 no_fit_reason=Reason.NO_MATCHING_FLAVOR,
             )
-
-
-def _is_good_enough(grade: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
-    """Return True if no further flavor has to be tried."""
-    if grade.rank <= _Rank.NO_CANDIDATES:
-        return False
-    if grade.rank is not _Rank.FIT and policy.when_can_preempt == clusterqueue.TRY_NEXT_FLAVOR:
-        return False
-    return not (grade.borrow and policy.when_can_borrow == clusterqueue.TRY_NEXT_FLAVOR)
-
-
-def _is_preferred(one: _Grade, other: _Grade, policy: clusterqueue.FlavorFungibility) -> bool:
-    """Return True if the first is better. A flavor without preemption candidates is worse than all available ones."""
-    if one.rank is _Rank.NO_FIT:
-        return False
-    if other.rank is _Rank.NO_FIT:
-        return True
-    if (one.rank is _Rank.NO_CANDIDATES) != (other.rank is _Rank.NO_CANDIDATES):
-        return other.rank is _Rank.NO_CANDIDATES
-    if policy.preference == clusterqueue.PREEMPTION_OVER_BORROWING:
-        return (-one.borrow, one.rank) > (-other.borrow, other.rank)
-    return (one.rank, -one.borrow) > (other.rank, -other.borrow)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from drachma.allocator import Features
 from drachma.queueing.admission.admitter import Admitter, CycleReport
-from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.entry import Status
 from drachma.queueing.admission.feasibility import PLACEMENT_FAILED, Placement
 from drachma.queueing.admission.topologyplacement import needs_second_pass
 from drachma.queueing.component import resources, workloadwrites

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from drachma.queueing import amounts
-from drachma.queueing.admission.cycle import Entry
+from drachma.queueing.admission.entry import Entry
 from drachma.queueing.admission.preemption import Need
 from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.explanation.question import Question

@@ -7,7 +7,7 @@ from datetime import datetime
 from drachma import errors
 from drachma.queueing.admission import flavormatching, topologyrequests
 from drachma.queueing.admission.admitter import Admitter
-from drachma.queueing.admission.cycle import Entry, Status
+from drachma.queueing.admission.entry import Entry, Status
 from drachma.queueing.admission.flavorsearch import PODS
 from drachma.queueing.admission.snapshot import QueueState, Snapshot
 from drachma.queueing.configuration.gates import Gate

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from drachma.queueing import amounts
 from drachma.queueing.admission import preemption
-from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.entry import Status
 from drachma.queueing.admission.preemption import Target
 from drachma.queueing.admission.quotatree import Node, Quota
 from drachma.queueing.admission.snapshot import Group, with_quota

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from drachma.queueing import amounts
-from drachma.queueing.admission.cycle import Entry
+from drachma.queueing.admission.entry import Entry
 from drachma.queueing.admission.quotatree import Node
 from drachma.queueing.explanation.question import Question
 from drachma.queueing.workloads.requests import FlavorResource, Usage

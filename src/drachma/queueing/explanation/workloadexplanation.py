@@ -11,7 +11,7 @@ import msgspec
 from drachma.queueing import conditions
 from drachma.queueing.admission import feasibility, pendingqueue
 from drachma.queueing.admission.admitter import Admitter
-from drachma.queueing.admission.cycle import Status
+from drachma.queueing.admission.entry import Status
 from drachma.queueing.admission.pendingqueue import PendingQueue
 from drachma.queueing.admission.snapshot import QueueState
 from drachma.queueing.explanation import preemptionverdict, remedies, shortage

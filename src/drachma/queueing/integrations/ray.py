@@ -37,19 +37,10 @@ _CLEANUP_REQUESTS: Final = {"cpu": "200m", "memory": "256Mi"}
 """Requests of the pod with which KubeRay cleans up Redis."""
 
 
-class RayCluster(TemplateJob):
-    """A RayCluster, which never ends by itself."""
+class _EndlessCluster(TemplateJob):
+    """A kind that keeps a cluster ready and never ends by itself."""
 
-    kind: ClassVar = frameworks.KINDS["ray.io/raycluster"]
     own_controller: ClassVar = _OPERATOR
-
-    @property
-    def slots(self) -> list[TemplateSlot]:
-        return _cluster_slots(self.spec, (), self.annotations)
-
-    @property
-    def is_active(self) -> bool:
-        return bool(self.status.get("state") == _READY)
 
     @property
     def are_pods_ready(self) -> bool:
@@ -58,6 +49,20 @@ class RayCluster(TemplateJob):
     @property
     def completion(self) -> Completion | None:
         return None
+
+
+class RayCluster(_EndlessCluster):
+    """A RayCluster."""
+
+    kind: ClassVar = frameworks.KINDS["ray.io/raycluster"]
+
+    @property
+    def slots(self) -> list[TemplateSlot]:
+        return _cluster_slots(self.spec, (), self.annotations)
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self.status.get("state") == _READY)
 
 
 class RayJob(TemplateJob):
@@ -99,11 +104,10 @@ class RayJob(TemplateJob):
         return Completion(self.status.get("jobStatus") == "SUCCEEDED", self.status.get("message", ""))
 
 
-class RayService(TemplateJob):
-    """A RayService, which never ends by itself. Its cluster is suspended, not the service."""
+class RayService(_EndlessCluster):
+    """A RayService. Its cluster is suspended, not the service."""
 
     kind: ClassVar = frameworks.KINDS["ray.io/rayservice"]
-    own_controller: ClassVar = _OPERATOR
 
     @property
     def _cluster(self) -> Document:
@@ -129,14 +133,6 @@ class RayService(TemplateJob):
     @property
     def is_active(self) -> bool:
         return self.is_condition_true("Ready")
-
-    @property
-    def are_pods_ready(self) -> bool:
-        return self.is_active
-
-    @property
-    def completion(self) -> Completion | None:
-        return None
 
 
 def _is_fault_tolerant(cluster: Document, annotations: Mapping[str, str]) -> bool:

@@ -120,8 +120,7 @@ def _encode_values(column: list[str]) -> dict[str, Any]:
     if least == most:
         return {"universal": least}
     prefix = _common_prefix(least, most)
-    reversed_values = [value[::-1] for value in column]
-    suffix = _common_prefix(min(reversed_values), max(reversed_values))[::-1]
+    suffix = _common_suffix(column)
     shortest = min(map(len, column))
     if len(prefix) + len(suffix) > shortest:
         prefix = prefix[: shortest - len(suffix)]
@@ -130,7 +129,8 @@ def _encode_values(column: list[str]) -> dict[str, Any]:
         individual["prefix"] = prefix
     if suffix:
         individual["suffix"] = suffix
-    individual["roots"] = [value[len(prefix) : len(value) - len(suffix)] for value in column]
+    begin, end = len(prefix), -len(suffix) or None
+    individual["roots"] = [value[begin:end] for value in column]
     return {"individual": individual}
 
 
@@ -144,39 +144,53 @@ def _common_prefix(first: str, second: str) -> str:
     return first[:length]
 
 
+def _common_suffix(values: Iterable[str]) -> str:
+    """Return the common suffix of texts."""
+    iterator = iter(values)
+    suffix = next(iterator)
+    for value in iterator:
+        while not value.endswith(suffix):
+            suffix = suffix[1:]
+        if not suffix:
+            break
+    return suffix
+
+
 def _prefix_runs(assignment: Assignment) -> list[Sequence[DomainCount]]:
     """Split the domains into runs of neighbours whose hostnames share a prefix."""
     domains = assignment.domains
     if len(domains) < 2 or assignment.levels[-1:] != (HOSTNAME,):
         return [domains]
-    candidates = [_dashed_prefixes(domain.values[-1]) for domain in domains]
-    uses = collections.Counter(prefix for prefixes in candidates for prefix in prefixes)
-    for depth in range(max(map(len, candidates)), 0, -1):
-        keys = [
-            next((prefix for prefix in reversed(prefixes[:depth]) if uses[prefix] > 1), "") for prefixes in candidates
-        ]
-        runs = _group(domains, keys)
+    # Nodes of a pool have the same longest prefix, so that there are few.
+    hostnames = [domain.values[-1] for domain in domains]
+    longest = [hostname[: hostname.rfind("-", 0, -1) + 1] for hostname in hostnames]
+    prefixes = {prefix: _dashed_prefixes(prefix) for prefix in dict.fromkeys(longest)}
+    uses: collections.Counter[str] = collections.Counter()
+    for prefix, count in collections.Counter(longest).items():
+        uses.update(dict.fromkeys(prefixes[prefix], count))
+    for depth in range(max(map(len, prefixes.values())), 0, -1):
+        keys = {
+            prefix: next((each for each in reversed(shorter[:depth]) if uses[each] > 1), "")
+            for prefix, shorter in prefixes.items()
+        }
+        runs = _group(domains, [keys[prefix] for prefix in longest])
         if sum(-(-len(run) // _MOST_DOMAINS) for run in runs) <= _MOST_SLICES:
             return runs
     return [domains]
 
 
-def _dashed_prefixes(hostname: str) -> list[str]:
-    prefixes = []
-    end = hostname.find("-", 0, -1)
-    while end >= 0:
-        prefixes.append(hostname[: end + 1])
-        end = hostname.find("-", end + 1, -1)
-    return prefixes
+def _dashed_prefixes(prefix: str) -> list[str]:
+    """Return the prefixes of a prefix that end in a dash, the shortest first, and the prefix itself."""
+    return [prefix[: end + 1] for end, character in enumerate(prefix) if character == "-"]
 
 
 def _group(domains: Sequence[DomainCount], keys: Sequence[str]) -> list[Sequence[DomainCount]]:
     runs: list[Sequence[DomainCount]] = []
     begin = 0
-    for end in range(1, len(domains) + 1):
-        if end == len(domains) or keys[end] != keys[begin]:
-            runs.append(domains[begin:end])
-            begin = end
+    for _, run in itertools.groupby(keys):
+        end = begin + sum(1 for _ in run)
+        runs.append(domains[begin:end])
+        begin = end
     return runs
 
 

@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from drachma.queueing.topology import counting
-from drachma.queueing.topology.counting import Place
+from drachma.queueing.topology.places import Place, roll_up_all
 from drachma.queueing.topology.search import Request, Rules
 
 
@@ -25,7 +24,7 @@ class _Greedy(NamedTuple):
 
 
 def place_balanced(
-    places: Sequence[dict[tuple[str, ...], Place]], request: Request, *, rules: Rules
+    places: Sequence[Sequence[Place]], request: Request, *, rules: Rules
 ) -> tuple[int, list[Place]] | None:
     """Return the level and the domains of a balanced placement, or None if there is none.
 
@@ -41,7 +40,7 @@ def place_balanced(
 
 
 class _Balancing:
-    def __init__(self, places: Sequence[dict[tuple[str, ...], Place]], request: Request, rules: Rules) -> None:
+    def __init__(self, places: Sequence[Sequence[Place]], request: Request, rules: Rules) -> None:
         self._places: Final = places
         self._request: Final = request
         self._rules: Final = rules
@@ -62,8 +61,8 @@ class _Balancing:
     def _sibling_groups(self) -> list[Sequence[Place]]:
         level = self._request.shape.level
         if level == 0:
-            return [list(self._places[0].values())]
-        return [parent.children for _, parent in sorted(self._places[level - 1].items())]
+            return [self._places[0]]
+        return [parent.children for parent in self._places[level - 1]]
 
     def _try(self, siblings: Sequence[Place], best_threshold: int) -> tuple[int, int, list[Place]] | None:
         request = self._request
@@ -99,7 +98,7 @@ class _Balancing:
             for child in candidate.children:
                 _empty_below(child, threshold, has_leader=has_leader)
         for candidate in candidates:
-            counting.roll_up_all(candidate, self._request.shape, {}, has_leader=has_leader)
+            roll_up_all(candidate, self._request.shape, {}, has_leader=has_leader)
             _empty_below(candidate, threshold, has_leader=has_leader)
 
 

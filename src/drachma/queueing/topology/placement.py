@@ -20,6 +20,7 @@ from drachma.queueing.kinds import workload
 from drachma.queueing.topology import balanced, counting, shape, tree
 from drachma.queueing.topology.assignment import Assignment
 from drachma.queueing.topology.devicerooms import Claims, DeviceInventory, DeviceRoom
+from drachma.queueing.topology.leafcounting import Pods
 from drachma.queueing.topology.search import NotFoundError, Request, Rules, Search
 from drachma.queueing.topology.shape import PodSetRequest, ShapeError
 
@@ -131,7 +132,7 @@ class Placer:
         resolved = shape.resolve(self._tree, workers.pod_set.topology_request, is_implied=workers.is_implied)
         spec = workers.pod_set.template.spec
         respects_preferences = self._gates.on(Gate.TAS_RESPECT_NODE_AFFINITY)
-        pods = counting.Pods(
+        pods = Pods(
             per_pod=workers.per_pod,
             leader=None if leader is None else leader.per_pod,
             node_selector=spec.node_selector,
@@ -149,18 +150,19 @@ class Placer:
             is_least_free=resolved.is_unconstrained and self._gates.on(Gate.TAS_PROFILE_MIXED),
             respects_preferences=respects_preferences,
         )
-        with Search(self._tree, places, request, rules=rules) as search:
-            leaves = None
-            if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
-                even = balanced.place_balanced(places.levels, request, rules=rules)
-                if even is not None:
-                    leaves = search.descend(*even, by_parent=True)
-            if leaves is None:
-                leaves = search.descend(*search.find())
-            assignments = {workers.name: self._tree.assignment((leaf.domain, leaf.pods) for leaf in leaves)}
-            if leader is not None:
-                assignments[leader.name] = self._tree.assignment((leaf.domain, leaf.leaders) for leaf in leaves)
-            return assignments
+        search = Search(self._tree, places, request, rules=rules)
+        filling = None
+        if self._gates.on(Gate.TAS_BALANCED) and not resolved.is_required and not resolved.is_unconstrained:
+            even = balanced.place_balanced(places.levels, request, rules=rules)
+            if even is not None:
+                filling = search.descend(*even, by_parent=True)
+        if filling is None:
+            filling = search.descend(*search.find())
+        assignments = {workers.name: self._tree.assignment(filling.ranks, filling.pods)}
+        if leader is not None:
+            leaders = () if filling.leader is None else (filling.leader.domain.rank,)
+            assignments[leader.name] = self._tree.assignment(leaders, [1] * len(leaders))
+        return assignments
 
     def _device_room(self, workers: PodSetRequest, leader: PodSetRequest | None) -> DeviceRoom | None:
         leader_claims = None if leader is None else leader.claims

@@ -10,14 +10,27 @@ them. Least free capacity, for unconstrained requests, takes small domains first
 
 from __future__ import annotations
 
+import bisect
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Self
+import operator
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final, NamedTuple
 
-from drachma.queueing.topology.counting import CountedPlaces, Place
+from drachma.queueing.topology.counting import CountedPlaces
+from drachma.queueing.topology.places import Place
 from drachma.queueing.topology.shape import Shape
 from drachma.queueing.topology.tree import Tree
 from drachma.values import quotation
+
+_Size = Callable[[Place], int]
+
+_leaders: Final[_Size] = operator.attrgetter("leaders")
+_pods: Final[_Size] = operator.attrgetter("pods")
+_pods_with_leader: Final[_Size] = operator.attrgetter("pods_with_leader")
+_rank: Final[Callable[[Place], int]] = operator.attrgetter("domain.rank")
+_score: Final[_Size] = operator.attrgetter("score")
+_slices: Final[_Size] = operator.attrgetter("slices")
+_slices_with_leader: Final[_Size] = operator.attrgetter("slices_with_leader")
 
 
 class NotFoundError(Exception):
@@ -34,16 +47,25 @@ class Rules(NamedTuple):
 
     def plain_order(self, places: Iterable[Place]) -> list[Place]:
         """Sort places for pods without a leader."""
-        sign = 1 if self.is_least_free else -1
-        if not self.respects_preferences:
-            return sorted(places, key=lambda each: (sign * each.slices, each.pods, each.domain.values))
-        return sorted(places, key=lambda each: (-each.score, sign * each.slices, each.pods, each.domain.values))
+        # Several sorts by one number are much cheaper than one by tuples.
+        ordered = sorted(places, key=_rank)
+        ordered.sort(key=_pods)
+        ordered.sort(key=_slices, reverse=not self.is_least_free)
+        if self.respects_preferences:
+            ordered.sort(key=_score, reverse=True)
+        return ordered
 
     def leader_order(self, places: Iterable[Place]) -> list[Place]:
         """Sort places for a leader."""
-        return sorted(places, key=self.leader_rank)
+        ordered = sorted(places, key=_rank)
+        ordered.sort(key=_pods_with_leader)
+        ordered.sort(key=_slices_with_leader, reverse=not self.is_least_free)
+        if self.respects_preferences:
+            ordered.sort(key=_score, reverse=True)
+        ordered.sort(key=_leaders, reverse=True)
+        return ordered
 
-    def leader_rank(self, place: Place) -> tuple[object, ...]:
+    def leader_rank(self, place: Place) -> tuple[int, ...]:
         """Return the sort key of a place for a leader."""
         sign = 1 if self.is_least_free else -1
         return (
@@ -51,23 +73,27 @@ class Rules(NamedTuple):
             -place.score if self.respects_preferences else 0,
             sign * place.slices_with_leader,
             place.pods_with_leader,
-            place.domain.values,
+            place.domain.rank,
         )
 
-    def best_fit(
-        self, places: Sequence[Place], needed: int, size: Callable[[Place], int], *, leaders: int = 0
-    ) -> Place:
-        """Return the place with the smallest size that is enough and takes the leaders, or the first place.
+    def last_place(
+        self, places: Sequence[Place], sizes: Sequence[int], first: int, needed: int, *, leaders: int = 0
+    ) -> int:
+        """Return the position of the place that takes the last pods, among those from ``first`` on.
 
-        Preferred node affinity comes before size, so that only places with the score of the first are compared, up to
-        the next one with another score.
+        The place at ``first`` holds them. By best fit it is the one with the smallest size that does and takes the
+        leaders. Preferred node affinity comes before size, so that only places with the score of the first are
+        compared, up to the next one with another score.
         """
-        first = places[0]
-        rivals: Iterable[Place] = places
+        if self.is_least_free:
+            return first
+        positions: Iterable[int] = range(first, len(places))
         if self.respects_preferences:
-            rivals = itertools.takewhile(lambda each: each.score == first.score, places)
-        candidates = [each for each in rivals if each.leaders >= leaders and size(each) >= needed]
-        return min(candidates, key=size, default=first)
+            score = places[first].score
+            positions = itertools.takewhile(lambda position: places[position].score == score, positions)
+        if leaders:
+            positions = (position for position in positions if places[position].leaders >= leaders)
+        return min((position for position in positions if sizes[position] >= needed), key=sizes.__getitem__)
 
 
 class Request(NamedTuple):
@@ -75,6 +101,7 @@ class Request(NamedTuple):
 
     pods: int
     leaders: int
+    """1 if a leader is placed with the pods, else 0."""
     shape: Shape
 
     @property
@@ -82,24 +109,25 @@ class Request(NamedTuple):
         return self.pods // self.shape.slice_size
 
 
-def _slices(place: Place) -> int:
-    return place.slices
+class Filling(NamedTuple):
+    """Places with the pods that each gets."""
+
+    places: list[Place]
+    pods: list[int]
+    leader: Place | None = None
+    """Place that gets the leader."""
+
+    @property
+    def ranks(self) -> Iterable[int]:
+        """Ranks of the places."""
+        return map(_rank, self.places)
 
 
-def _slices_with_leader(place: Place) -> int:
-    return place.slices_with_leader
-
-
-def _pods(place: Place) -> int:
-    return place.pods
-
-
-def _pods_with_leader(place: Place) -> int:
-    return place.pods_with_leader
+_NO_FILLING: Final = Filling([], [])
 
 
 class Search:
-    """One search on counted places, whose counts are as before when the search is left as a context."""
+    """One search on counted places, which it reads and does not change."""
 
     def __init__(self, tree: Tree, places: CountedPlaces, request: Request, *, rules: Rules) -> None:
         self._tree: Final = tree
@@ -107,53 +135,41 @@ class Search:
         self._places: Final = places.levels
         self._request: Final = request
         self._rules: Final = rules
-        self._changed: Final[list[tuple[Place, int, int, int, int]]] = []
-        """Places with the counts that they had before the search changed them."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for place, pods, slices, slices_with_leader, leaders in reversed(self._changed):
-            place.pods, place.slices = pods, slices
-            place.slices_with_leader, place.leaders = slices_with_leader, leaders
-
-    def _keep(self, place: Place) -> None:
-        """Note the counts of a place before they change."""
-        self._changed.append((place, place.pods, place.slices, place.slices_with_leader, place.leaders))
 
     def find(self) -> tuple[int, list[Place]]:
         """Return the level found and its domains. Raises NotFoundError."""
         return self._find(self._request.shape.level)
 
-    def descend(self, level: int, places: list[Place], *, by_parent: bool = False) -> list[Place]:
-        """Return the leaves for the pods of these places; their counts are the pods and leaders that they get.
+    def descend(self, level: int, places: list[Place], *, by_parent: bool = False) -> Filling:
+        """Return the leaves for the pods of these places.
 
         Above the slice level all children are filled together, unless ``by_parent`` keeps pods in their parents.
         """
-        request, shape = self._request, self._request.shape
-        places = self._fill(places, request.pods, request.leaders, size=shape.slice_size, in_slices=True)
+        shape = self._request.shape
+        filling = self._fill_slices(places)
         lowest = len(self._tree.levels) - 1
         while level < min(lowest, shape.slice_level) and not by_parent:
-            children = self._rules.plain_order(child for place in places for child in place.children)
-            places = self._fill(children, request.pods, request.leaders, size=shape.slice_size, in_slices=True)
+            filling = self._fill_slices(
+                self._rules.plain_order(child for place in filling.places for child in place.children)
+            )
             level += 1
         while level < lowest:
             size = shape.slice_size if level < shape.slice_level else shape.inner_sizes.get(level + 1, 1)
-            places = [leaf for place in places for leaf in self._fill_children(place, size)]
+            filling = self._fill_children(filling, size)
             level += 1
-        return places
+        return filling
 
     def _find(self, level: int) -> tuple[int, list[Place]]:
         request, rules = self._request, self._rules
-        if not self._places[level]:
+        places = self._places[level]
+        if not places:
             raise NotFoundError(f"no topology domains at level: {self._tree.levels[level]}")
-        places = self._places[level].values()
         if rules.is_least_free:
-            size = _slices_with_leader if request.leaders else _slices
-            enough = [each for each in places if each.leaders >= request.leaders and size(each) >= request.slices]
-            if enough:
-                return level, [min(enough, key=rules.leader_rank)]
+            size, slices = _slices_with_leader if request.leaders else _slices, request.slices
+            if max(map(size, places)) >= slices:
+                enough = [each for each in places if each.leaders >= request.leaders and size(each) >= slices]
+                if enough:
+                    return level, [min(enough, key=rules.leader_rank)]
             if request.shape.is_required:
                 raise self._failure(level, rules.leader_order(places)[-1].pods)
         ordered = self._ordered(level)
@@ -175,7 +191,9 @@ class Search:
         key = (level, self._rules)
         ordered = self._counted.ordered.get(key)
         if ordered is None:
-            ordered = self._counted.ordered[key] = self._rules.leader_order(self._places[level].values())
+            # Without leaders, both orders are the same.
+            sort = self._rules.leader_order if self._request.leaders else self._rules.plain_order
+            ordered = self._counted.ordered[key] = sort(self._places[level])
         return ordered
 
     def _holds_all(self, place: Place) -> bool:
@@ -184,56 +202,46 @@ class Search:
     def _best_place(self, first: Place, places: Iterable[Place]) -> Place:
         """Return the best fit among places, the first of which by their order is ``first``."""
         request, rules = self._request, self._rules
-        size = _slices_with_leader if request.leaders else _slices
+        size, slices = _slices_with_leader if request.leaders else _slices, request.slices
         enough = [
             each
             for each in places
             if each.leaders >= request.leaders
-            and size(each) >= request.slices
+            and size(each) >= slices
             and (not rules.respects_preferences or each.score == first.score)
         ]
         return min(enough, key=lambda each: (size(each), rules.leader_rank(each)), default=first)
 
     def _take_several(self, level: int, ordered: list[Place]) -> list[Place]:
+        """Return the first of ordered places that hold all slices together. Raises NotFoundError."""
         request, rules = self._request, self._rules
-        ordered = self._leader_first(
-            ordered, request.slices, request.leaders, size=_slices, size_with_leader=_slices_with_leader
-        )
-        places: list[Place] = []
+        ordered = self._leader_first(ordered, request.slices, size=_slices, size_with_leader=_slices_with_leader)
+        taken: list[Place] = []
         slices, leaders, position = request.slices, request.leaders, 0
         while leaders > 0 and position < len(ordered) and ordered[position].leaders:
             place = ordered[position]
-            if not rules.is_least_free and place.slices_with_leader >= slices:
-                place = rules.best_fit(ordered[position:], slices, _slices_with_leader, leaders=leaders)
-            places.append(place)
+            if place.slices_with_leader >= slices:
+                sizes = list(map(_slices_with_leader, ordered))
+                place = ordered[rules.last_place(ordered, sizes, position, slices, leaders=leaders)]
+            taken.append(place)
             leaders -= place.leaders
             slices -= place.slices_with_leader
             position += 1
         if leaders > 0:
             raise self._failure(level, request.leaders - leaders)
-        # Without leaders, both orders are the same.
-        places_left = rules.plain_order(ordered[position:]) if request.leaders else ordered
-        for position, place in enumerate(places_left):
-            if slices <= 0:
-                break
-            if not rules.is_least_free and place.slices >= slices:
-                place = rules.best_fit(places_left[position:], slices, _slices)
-            places.append(place)
-            slices -= place.slices
-        if slices > 0:
-            raise self._failure(level, request.slices - slices)
-        return places
+        if slices <= 0:
+            return taken
+        remainder = rules.plain_order(ordered[position:]) if request.leaders else ordered
+        sizes = list(map(_slices, remainder))
+        end, last_slices = _reach(sizes, slices)
+        if end == len(sizes):
+            raise self._failure(level, request.slices - last_slices)
+        last = rules.last_place(remainder, sizes, end, last_slices)
+        return [*taken, *remainder[:end], remainder[last]]
 
-    def _leader_first(
-        self,
-        places: list[Place],
-        needed: int,
-        leaders: int,
-        *,
-        size: Callable[[Place], int],
-        size_with_leader: Callable[[Place], int],
-    ) -> list[Place]:
+    def _leader_first(self, places: list[Place], needed: int, *, size: _Size, size_with_leader: _Size) -> list[Place]:
         """Move the first place to the front that takes the leader and leaves enough room for all in the others."""
+        leaders = self._request.leaders
         if not leaders or len(places) < 2:
             return places
         spare = sum(map(size, places)) - needed
@@ -243,70 +251,78 @@ class Search:
         return places
 
     def _ordered_children(self, parent: Place) -> list[Place]:
-        """Return the children of a place, whose counts no search has changed. The order is kept until counts change."""
+        """Return the children of a place in their order, which is kept until counts change."""
         if parent.ordered is None or parent.ordered[0] != self._rules:
             parent.ordered = self._rules, self._rules.plain_order(parent.children)
         return parent.ordered[1]
 
-    def _fill_children(self, parent: Place, size: int) -> list[Place]:
-        children = self._ordered_children(parent)
-        if size > 1:
-            for child in children:
-                self._keep(child)
-                child.slices = child.pods // size
-                child.slices_with_leader = child.pods_with_leader // size
-        return self._fill(children, parent.pods, parent.leaders, size=size, in_slices=size > 1)
+    def _fill_slices(self, places: list[Place]) -> Filling:
+        """Give all slices and the leader to places in their order."""
+        request = self._request
+        return self._fill(
+            places,
+            request.slices,
+            unit=request.shape.slice_size,
+            size=_slices,
+            size_with_leader=_slices_with_leader,
+            has_leader=bool(request.leaders),
+        )
 
-    def _fill(self, places: list[Place], count: int, leaders: int, *, size: int, in_slices: bool) -> list[Place]:
-        """Give pods and the leader to places in their order; the counts of a place become those that it gets."""
-        measure, measure_with_leader = (_slices, _slices_with_leader) if in_slices else (_pods, _pods_with_leader)
-        unit = size if in_slices else 1
-        units = count // unit
-        if not leaders:
-            return self._fill_plainly(places, units, unit=unit, in_slices=in_slices)
-        places = self._leader_first(places, units, leaders, size=measure, size_with_leader=measure_with_leader)
-        filled: list[Place] = []
-        for position, place in enumerate(places):
-            current = measure_with_leader if leaders else measure
-            if not self._rules.is_least_free and current(place) >= units and place.leaders >= leaders:
-                place = self._rules.best_fit(places[position:], units, current, leaders=leaders)
-            amount = min(current(place), units)
-            is_last = current(place) >= units and place.leaders >= leaders
-            self._keep(place)
-            place.leaders = min(place.leaders, leaders)
-            place.pods = amount * unit
-            if in_slices:
-                place.slices = amount
-            filled.append(place)
-            if is_last:
-                return filled
-            leaders -= place.leaders
-            units -= amount
-        # Kueue assigns nothing if the counts of the level above were wrong.
-        return []
+    def _fill_children(self, parents: Filling, size: int) -> Filling:
+        """Give the pods of each place to its children, in slices of a size."""
+        filling = Filling([], [])
+        leader = None
+        for parent, pods in zip(parents.places, parents.pods, strict=True):
+            part = self._fill(
+                self._ordered_children(parent),
+                pods // size,
+                unit=size,
+                size=_pods if size == 1 else lambda place: place.pods // size,
+                size_with_leader=_pods_with_leader if size == 1 else lambda place: place.pods_with_leader // size,
+                has_leader=parent is parents.leader,
+            )
+            filling.places.extend(part.places)
+            filling.pods.extend(part.pods)
+            leader = part.leader or leader
+        return filling._replace(leader=leader)
 
-    def _fill_plainly(self, places: list[Place], units: int, *, unit: int, in_slices: bool) -> list[Place]:
-        """Like _fill(), without a leader."""
-        is_least_free, changed = self._rules.is_least_free, self._changed
-        filled: list[Place] = []
+    def _fill(
+        self, places: list[Place], units: int, *, unit: int, size: _Size, size_with_leader: _Size, has_leader: bool
+    ) -> Filling:
+        """Give units of pods, and the leader if there is one, to places in their order.
+
+        Like Kueue, nothing is given if the counts of the level above were wrong.
+        """
+        rules = self._rules
+        if not has_leader:
+            return self._fill_plainly(places, list(map(size, places)), units, unit=unit)
+        places = self._leader_first(places, units, size=size, size_with_leader=size_with_leader)
+        sizes = list(map(size_with_leader, places))
+        filled: list[int] = []
         for position, place in enumerate(places):
-            amount = place.slices if in_slices else place.pods
-            is_last = amount >= units
-            if is_last:
-                if not is_least_free:
-                    place = self._rules.best_fit(places[position:], units, _slices if in_slices else _pods)
-                amount = units
-            changed.append((place, place.pods, place.slices, place.slices_with_leader, place.leaders))
-            place.leaders = 0
-            place.pods = amount * unit
-            if in_slices:
-                place.slices = amount
-            filled.append(place)
-            if is_last:
-                return filled
+            amount = sizes[position]
+            if place.leaders and amount >= units:
+                last = places[rules.last_place(places, sizes, position, units, leaders=1)]
+                return Filling([*places[:position], last], [*filled, units * unit], last)
+            amount = min(amount, units)
+            filled.append(amount * unit)
             units -= amount
-        # Kueue assigns nothing if the counts of the level above were wrong.
-        return []
+            if place.leaders:
+                begin = position + 1
+                rest = self._fill_plainly(places[begin:], list(map(size, places[begin:])), units, unit=unit)
+                if not rest.places:
+                    break
+                return Filling([*places[:begin], *rest.places], [*filled, *rest.pods], place)
+        return _NO_FILLING
+
+    def _fill_plainly(self, places: list[Place], sizes: list[int], units: int, *, unit: int) -> Filling:
+        """Give units of pods to places of these sizes in their order."""
+        end, last_units = _reach(sizes, units)
+        if end == len(sizes):
+            return _NO_FILLING
+        last = self._rules.last_place(places, sizes, end, last_units)
+        pods = sizes[:end] if unit == 1 else [size * unit for size in sizes[:end]]
+        return Filling([*places[:end], places[last]], [*pods, last_units * unit])
 
     def _failure(self, level: int, slices: int) -> NotFoundError:
         shape = self._request.shape
@@ -322,7 +338,7 @@ class Search:
 
     def _layer_counts(self, level: int) -> str:
         """Describe, for each layer, the slices that fit into the domain with the most slices."""
-        best = min(self._places[level].values(), key=lambda each: (-each.slices, each.domain.identity))
+        best = min(self._places[level], key=lambda each: (-each.slices, each.domain.identity))
         texts = []
         for label, size in self._request.shape.layers:
             target = self._tree.level_index(label)
@@ -330,6 +346,16 @@ class Search:
             fit = sum(place.pods // size for place in _below(best, target))
             texts.append(f"; {fit}/{self._request.pods // size} slice(s) fit on level {label}")
         return "".join(texts)
+
+
+def _reach(sizes: Collection[int], needed: int) -> tuple[int, int]:
+    """Return how many sizes come before the one with which their sum is enough, and what is needed of that one.
+
+    If all together are not enough, it is their number, and what is missing.
+    """
+    totals = list(itertools.accumulate(sizes))
+    end = bisect.bisect_left(totals, needed)
+    return end, needed - (totals[end - 1] if end else 0)
 
 
 def _below(place: Place, level: int) -> list[Place]:

@@ -14,6 +14,7 @@ from drachma.api import node, pod
 from drachma.claims import conditions
 from drachma.queueing import amounts
 from drachma.queueing.topology.assignment import HOSTNAME, Assignment
+from drachma.queueing.topology.rooms import Item, Room, Rooms
 from drachma.queueing.workloads.placedpods import DomainCount
 
 PODS: Final = "pods"
@@ -24,13 +25,15 @@ Amounts = dict[str, int]
 class Domain:
     """Nodes that share the values of all levels down to ``level``."""
 
-    __slots__ = ("children", "level", "parent", "values")
+    __slots__ = ("children", "level", "parent", "rank", "values")
 
     def __init__(self, values: tuple[str, ...], parent: Domain | None) -> None:
         self.values: Final = values
         self.level: Final = len(values) - 1
         self.parent: Final = parent
         self.children: Final[list[Domain]] = []
+        self.rank = -1
+        """Position among the domains of the level in the order of their values; -1 until it is known."""
 
     def ancestor(self, level: int) -> Domain:
         """Return the domain of a higher level that contains this one."""
@@ -57,22 +60,22 @@ class Domain:
 class Leaf(Domain):
     """Domain of the lowest level with its resources."""
 
-    __slots__ = ("capacity", "key", "node", "rank", "usage", "used")
+    __slots__ = ("_last_count", "key", "node", "room")
 
-    def __init__(self, values: tuple[str, ...], parent: Domain | None, *, key: tuple[str, ...]) -> None:
+    def __init__(self, values: tuple[str, ...], parent: Domain | None, *, key: tuple[str, ...], room: Room) -> None:
         super().__init__(values, parent)
         self.key: Final = key
         """Values in assignments: the hostname alone, or all level values."""
-        self.capacity: Final[Amounts] = {}
-        """Allocatable resources without those of pods outside topology aware scheduling."""
-        self.usage: Final[Amounts] = {}
-        """Resources of admitted workloads, with one ``pods`` for each pod."""
+        self.room = room
         self.node: node.Node | None = None
         """The node, if the lowest level is the hostname."""
-        self.rank = -1
-        """Position among all leaves in the order of their values; -1 until it is known."""
-        self.used = DomainCount(key, 0)
-        """Count of pods in the last assignment that had the leaf."""
+        self._last_count = DomainCount(key, 0)
+
+    def domain_count(self, pods: int) -> DomainCount:
+        """Return a number of pods in this leaf. Repeated calls with a number return one object."""
+        if self._last_count.pods != pods:
+            self._last_count = DomainCount(self.key, pods)
+        return self._last_count
 
     @property
     def identity(self) -> str:
@@ -86,12 +89,15 @@ class Tree:
         self.name: Final = name
         """Name of the topology, for messages."""
         self.levels: Final = tuple(levels)
-        self.domains: Final[list[dict[tuple[str, ...], Domain]]] = [{} for _ in levels]
-        """Domains of each level by their values."""
+        self._domains: Final[list[dict[tuple[str, ...], Domain]]] = [{} for _ in levels[1:]]
+        """Domains above the leaves by level and values."""
         self.leaves: Final[dict[tuple[str, ...], Leaf]] = {}
+        self.has_taints = False
+        """True if a node of a leaf has taints."""
+        self._rooms: Final = Rooms()
         self._leaf_of_node: Final[dict[str, Leaf]] = {}
-        self._ranked = 0
-        """Number of leaves when they were ranked."""
+        self._ranked: list[list[Domain]] = []
+        self._ranked_leaves: list[Leaf] = []
         self._listeners: Final[list[Callable[[Collection[Leaf], bool], None]]] = []
         self.version = 0
         """Number of changes of room so far."""
@@ -124,9 +130,10 @@ class Tree:
         leaf = self._leaf(values)
         if self.has_hostnames and leaf.node is None:
             leaf.node = added
+            self.has_taints = self.has_taints or bool(added.spec.taints)
         self._leaf_of_node[added.metadata.name] = leaf
-        for name, quantity in added.status.allocatable.items():
-            leaf.capacity[name] = leaf.capacity.get(name, 0) + amounts.requested(name, quantity)
+        allocatable = [(name, amounts.requested(name, each)) for name, each in added.status.allocatable.items()]
+        leaf.room = self._rooms.with_capacity(leaf.room, allocatable)
 
     def add_pod(self, node_name: str, requests: Mapping[str, int], *, sign: int = 1) -> None:
         """Count a running pod outside topology aware scheduling, which takes its requests and one ``pods``.
@@ -136,43 +143,45 @@ class Tree:
         leaf = self._leaf_of_node.get(node_name)
         if leaf is None:
             return
-        for name, amount in requests.items():
-            leaf.capacity[name] = leaf.capacity.get(name, 0) - sign * amount
-        leaf.capacity[PODS] = leaf.capacity.get(PODS, 0) - sign
+        leaf.room = self._rooms.with_capacity(leaf.room, _with_pod(requests), sign=-sign)
         self._report((leaf,), is_usage=False)
 
     def add_usage(self, key: tuple[str, ...], usage: Mapping[str, int], *, sign: int = 1) -> None:
         """Count the usage of admitted workloads in a leaf; -1 as ``sign`` takes it back."""
         leaf = self.leaves.get(key)
         if leaf is not None:
-            for name, amount in usage.items():
-                leaf.usage[name] = leaf.usage.get(name, 0) + sign * amount
+            leaf.room = self._rooms.with_usage(leaf.room, usage.items(), times=sign)
             self._report((leaf,), is_usage=True)
 
     def add_places(self, domains: Sequence[DomainCount], per_pod: Mapping[str, int], *, sign: int = 1) -> None:
         """Count the usage of pods in leaves, with one ``pods`` for each; -1 as ``sign`` takes it back."""
-        items = tuple({**per_pod, PODS: per_pod.get(PODS, 0) + 1}.items())
+        items = _with_pod(per_pod)
+        changes: dict[tuple[Room, int], Room] = {}
         leaves = []
         for values, pods in domains:
             leaf = self.leaves.get(values)
             if leaf is not None:
-                usage, count = leaf.usage, sign * pods
-                for name, amount in items:
-                    usage[name] = usage.get(name, 0) + amount * count
+                change = (leaf.room, pods)
+                room = changes.get(change)
+                if room is None:
+                    room = changes[change] = self._rooms.with_usage(leaf.room, items, times=sign * pods)
+                leaf.room = room
                 leaves.append(leaf)
         self._report(leaves, is_usage=True)
 
     def has_room(self, domains: Iterable[DomainCount], per_pod: Mapping[str, int]) -> bool:
         """Return True if every leaf has the resources for its pods."""
         items = [(name, amount) for name, amount in per_pod.items() if amount > 0]
+        roomy: set[tuple[Room, int]] = set()
         for values, pods in domains:
             leaf = self.leaves.get(values)
             if leaf is None:
                 return False
-            capacity, usage = leaf.capacity, leaf.usage
-            for name, amount in items:
-                if (capacity.get(name, 0) - usage.get(name, 0)) // amount < pods:
-                    return False
+            if (leaf.room, pods) in roomy:
+                continue
+            if any(leaf.room.free(name) // amount < pods for name, amount in items):
+                return False
+            roomy.add((leaf.room, pods))
         return True
 
     def _report(self, leaves: Collection[Leaf], *, is_usage: bool) -> None:
@@ -184,35 +193,43 @@ class Tree:
         """Return the number of a level, 0 for the highest, or None."""
         return self.levels.index(label) if label in self.levels else None
 
-    def assignment(self, counts: Iterable[tuple[Domain, int]]) -> Assignment:
-        """Return the assignment of pods to leaves, ordered by all level values."""
-        self._rank_leaves()
-        ranked: dict[int, tuple[Leaf, int]] = {}
-        for leaf, count in counts:
-            assert isinstance(leaf, Leaf), "pods are in leaves"
-            if count:
-                ranked[leaf.rank] = leaf, count
-        domains = []
-        for rank in sorted(ranked):
-            leaf, count = ranked[rank]
-            if leaf.used.pods != count:
-                leaf.used = DomainCount(leaf.key, count)
-            domains.append(leaf.used)
+    def assignment(self, ranks: Iterable[int], counts: Iterable[int]) -> Assignment:
+        """Return the assignment of numbers of pods to leaves of these ranks, ordered by all level values."""
+        leaves, pods = self.leaves_by_rank(), dict(zip(ranks, counts, strict=True))
+        domains = [leaves[rank].domain_count(pods[rank]) for rank in sorted(pods) if pods[rank]]
         return Assignment(self.assignment_levels, tuple(domains))
 
-    def _rank_leaves(self) -> None:
-        """Number the leaves in the order of their values, unless none was added since."""
-        if self._ranked != len(self.leaves):
-            for rank, leaf in enumerate(sorted(self.leaves.values(), key=lambda leaf: leaf.values)):
-                leaf.rank = rank
-            self._ranked = len(self.leaves)
+    def domains_by_rank(self) -> Sequence[Sequence[Domain]]:
+        """Return the domains of each level above the leaves in the order of their values, as are their children.
+
+        The rank of a domain is its position there. Costs a sort if nodes were added since the last call.
+        """
+        self._rank()
+        return self._ranked
+
+    def leaves_by_rank(self) -> Sequence[Leaf]:
+        """Return the leaves in the order of their values. Costs a sort if nodes were added since the last call."""
+        self._rank()
+        return self._ranked_leaves
+
+    def _rank(self) -> None:
+        if len(self._ranked_leaves) == len(self.leaves):
+            return
+        self._ranked_leaves = sorted(self.leaves.values(), key=_values)
+        self._ranked = [sorted(level.values(), key=_values) for level in self._domains]
+        levels: list[Sequence[Domain]] = [*self._ranked, self._ranked_leaves]
+        for domains in levels:
+            for rank, domain in enumerate(domains):
+                domain.rank = rank
+                domain.children.sort(key=_values)
 
     def merge(self, first: Assignment, second: Assignment) -> Assignment:
         """Return the assignment of the pods of both."""
         counts: dict[tuple[str, ...], int] = {}
         for domain in (*first.domains, *second.domains):
             counts[domain.values] = counts.get(domain.values, 0) + domain.pods
-        return self.assignment((self.leaves[values], count) for values, count in counts.items())
+        self._rank()
+        return self.assignment([self.leaves[values].rank for values in counts], counts.values())
 
     def stale_domain(self, assignment: Assignment) -> str | None:
         """Return the first value of a domain that no longer exists, or None."""
@@ -223,8 +240,7 @@ class Tree:
         leaf = self.leaves.get(key)
         if leaf is None:
             parent = self._parent(values[:-1])
-            leaf = self.leaves[key] = Leaf(values, parent, key=key)
-            self.domains[-1][values] = leaf
+            leaf = self.leaves[key] = Leaf(values, parent, key=key, room=self._rooms.empty)
             if parent is not None:
                 parent.children.append(leaf)
         return leaf
@@ -232,7 +248,7 @@ class Tree:
     def _parent(self, values: tuple[str, ...]) -> Domain | None:
         if not values:
             return None
-        level = self.domains[len(values) - 1]
+        level = self._domains[len(values) - 1]
         domain = level.get(values)
         if domain is None:
             parent = self._parent(values[:-1])
@@ -240,6 +256,15 @@ class Tree:
             if parent is not None:
                 parent.children.append(domain)
         return domain
+
+
+def _values(domain: Domain) -> tuple[str, ...]:
+    return domain.values
+
+
+def _with_pod(per_pod: Mapping[str, int]) -> list[Item]:
+    """Return the resources of one pod with its share of the number of pods."""
+    return [*per_pod.items(), (PODS, 1)]
 
 
 def is_usable(checked: node.Node) -> bool:

@@ -11,7 +11,7 @@ from msgspec import structs
 from drachma.api import job as jobs
 from drachma.api import meta, namespace, pod
 from drachma.queueing.admission import preemption
-from drachma.queueing.admission.cycle import Entry, Status
+from drachma.queueing.admission.entry import Entry, Status
 from drachma.queueing.kinds import clusterqueue, localqueue, resourceflavor, workload
 from drachma.queueing.workloads import podsetinfo, transitions, workloadstate
 from drachma.simulate.queueingstate import QueueingState

@@ -1,10 +1,10 @@
-"""Counting: the short way without a leader gives the counts and reasons of the general one."""
+"""Counting: leaves that share a room have the counts and reasons of leaves that are counted one by one."""
 
 import pytest
 
 from drachma.api import node
 from drachma.queueing.kinds import decoding
-from drachma.queueing.topology import counting, shape, tree
+from drachma.queueing.topology import counting, leafcounting, shape, tree
 
 _HOST = "kubernetes.io/hostname"
 _SHAPE = shape.Shape(0, 0, 1, {}, (), is_required=False, is_unconstrained=True)
@@ -37,13 +37,12 @@ def _tree() -> tree.Tree:
 )
 def test_counts(per_pod: dict[str, int], want: int, want_reason: str) -> None:
     domains = _tree()
-    pods = counting.Pods(per_pod, None, {}, None, ())
-    # Assumed usage of nothing is counted in the general way.
+    pods = leafcounting.Pods(per_pod, None, {}, None, ())
+    # A leaf with assumed usage, here of nothing, is counted by itself.
     cases: tuple[dict[tuple[str, ...], dict[str, int]], ...] = ({}, {("n",): {"cpu": 0}})
     for assumed in cases:
-        places = counting.CountedPlaces(domains, pods, _SHAPE)
-        places.refresh(assumed)
-        (place,) = places.levels[-1].values()
+        places = counting.CountedPlaces(domains, pods, _SHAPE, assumed)
+        (place,) = places.levels[-1]
         assert (place.pods, place.slices, place.pods_with_leader, place.leaders) == (want, want, want, 0)
         reason = f". Total nodes: 1; excluded: {want_reason}: 1" if want_reason else ""
         assert places.exclusions() == reason
