@@ -10,7 +10,7 @@ import msgspec
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
 from drachma.claims import conditions, identity, podclaims, podstate, wellknown
-from drachma.cli.playgoal import Goal
+from drachma.cli.options import PlayGoal
 from drachma.client import Client, access, http, patches, target
 from drachma.offline import manifestfiles
 from drachma.process import hosting
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
     """Settings of a run: the time limit in seconds, and the output in addition to nodes and devices."""
 
     seconds: float
-    goal: Goal | None
+    goal: PlayGoal | None
     explains: bool
     shows_logs: bool
     runs_pods: bool
@@ -245,7 +245,7 @@ class _Watched:
     """Pods, claims and workloads of the control plane, and a check that they no longer change."""
 
     def __init__(
-        self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool, goal: Goal | None
+        self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool, goal: PlayGoal | None
     ) -> None:
         self._has_workloads: Final = has_workloads
         self._goal: Final = goal
@@ -335,12 +335,12 @@ def _scheduled_condition(candidate: pod.Pod) -> pod.PodCondition | None:
     return conditions.find(candidate.status.conditions, wellknown.POD_SCHEDULED)
 
 
-def _has_reached(candidate: pod.Pod, goal: Goal | None) -> bool:
+def _has_reached(candidate: pod.Pod, goal: PlayGoal | None) -> bool:
     """Return True if a pod is in the state of the goal, or beyond it; without a goal, if it has a node."""
     match goal:
-        case Goal.RUNNING:
+        case PlayGoal.RUNNING:
             return candidate.status.phase in ("Running", "Succeeded")
-        case Goal.COMPLETE:
+        case PlayGoal.COMPLETE:
             return candidate.status.phase == "Succeeded"
         case _:
             return bool(candidate.spec.node_name)
