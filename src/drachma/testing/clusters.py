@@ -78,9 +78,9 @@ class Cluster:
         self.clock: Final = clock
         self._gates: Final = feature_gates
         self._surroundings: Final = Surroundings(client, clock=clock)
+        kinds: tuple[type[meta.Object], ...] = (*clusterstate.served_kinds(feature_gates), resourcequota.ResourceQuota)
         self._informers: Final[dict[type[meta.Object], Informer[Any]]] = {
-            kind: self._surroundings.informers.of(kind)
-            for kind in (*clusterstate.served_kinds(feature_gates), resourcequota.ResourceQuota)
+            kind: self._surroundings.informers.of(kind) for kind in kinds
         }
 
     # Actions of a test
