@@ -51,14 +51,14 @@ check: $(DEV) ## ruff, mypy strict and the layer contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-test: check ## everything CI runs: check, then the test suite
+test: check ## check, then the test suite, in about ten minutes; CI also runs docs and peers
 	$(BIN)/pytest -n auto --dist worksteal -q
 
-peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver, and controllers of JobSets, LeaderWorkerSets and Ray, built once
+peers: $(DEV) ## try nodes and queues with a kubelet, a Go driver, controllers of JobSets and Ray, and public charts; built once
 	$(BIN)/python -m tests.peers.programs
 	$(BIN)/pytest -q tests/peers
 
-charts: $(DEV) ## install public charts with helm on simulated nodes; helm is built first, which takes minutes once
+charts: $(DEV) ## only the charts of peers: install them with helm on simulated nodes
 	$(BIN)/python -m tests.peers.programs helm
 	$(BIN)/pytest -q tests/peers/test_charts.py
 

@@ -1,8 +1,8 @@
 """Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
 the controllers of JobSets, LeaderWorkerSets and Ray, and helm.
 
-``python -m tests.peers.programs`` builds all of them except helm; names as arguments build only those. The programs are
-kept outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a hash of their sources. All but
+``python -m tests.peers.programs`` builds all of them; names as arguments build only those. The programs are kept
+outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a hash of their sources. All but
 the first two take minutes the first time.
 """
 

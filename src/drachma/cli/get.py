@@ -37,7 +37,8 @@ def _table_name(text: str) -> str:
 
     by_alias = {alias: name for name, aliases in _TABLES.items() for alias in (name, *aliases)}
     if text.lower() not in by_alias:
-        hint = nearest.suggest(text.lower(), by_alias if nearest.is_near(text.lower(), by_alias) else _TABLES)
+        is_alias = nearest.is_near(text.lower(), by_alias) and not nearest.is_near(text.lower(), _TABLES)
+        hint = nearest.suggest(text.lower(), by_alias if is_alias else _TABLES)
         raise errors.InvalidValueError(f"table {text!r}: does not exist{hint}")
     return by_alias[text.lower()]
 

@@ -347,3 +347,11 @@ def secure_address(text: str) -> addresses.Address | None:
     from drachma.listening import addresses
 
     return addresses.Address.parse(text) if text else None
+
+
+class PlayGoal(enum.StrEnum):
+    """State that all pods of ``drachma play --wait`` must reach."""
+
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    COMPLETE = "complete"

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from drachma import errors
-from drachma.cli import nodeoptions, options, playgoal
+from drachma.cli import nodeoptions, options
 
 _INTERRUPTED: Final = 130
 """Exit code after SIGINT or SIGTERM."""
@@ -18,7 +18,7 @@ _INTERRUPTED: Final = 130
 def play(
     file: options.Filename,
     wait: Annotated[
-        playgoal.Goal | None,
+        options.PlayGoal | None,
         typer.Option(help="Wait until all pods are scheduled, running or complete, and fail if they are not in time."),
     ] = None,
     timeout: Annotated[
@@ -62,7 +62,7 @@ def play(
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     if profile is not None and not nodes:
         raise errors.InvalidValueError(f"--profile {profile}: goes with --nodes only")
-    if wait in (playgoal.Goal.RUNNING, playgoal.Goal.COMPLETE) and not nodes and not pretend_nodes:
+    if wait in (options.PlayGoal.RUNNING, options.PlayGoal.COMPLETE) and not nodes and not pretend_nodes:
         raise errors.InvalidValueError(f"--wait {wait}: pods run only with --nodes or --pretend-nodes")
     sources = manifestfiles.read_all(file)
     queues = queueingchoice.choose(queueing_config, is_on=with_queueing)

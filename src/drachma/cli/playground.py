@@ -9,8 +9,8 @@ import msgspec
 
 from drachma import errors
 from drachma.api import meta, pod, resourceclaim
-from drachma.claims import conditions, identity, podclaims, podstate, wellknown
-from drachma.cli.playgoal import Goal
+from drachma.claims import conditions, identity, ownership, podclaims, podstate, wellknown
+from drachma.cli.options import PlayGoal
 from drachma.client import Client, access, http, patches, target
 from drachma.offline import manifestfiles
 from drachma.process import hosting
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
     """Settings of a run: the time limit in seconds, and the output in addition to nodes and devices."""
 
     seconds: float
-    goal: Goal | None
+    goal: PlayGoal | None
     explains: bool
     shows_logs: bool
     runs_pods: bool
@@ -245,7 +245,7 @@ class _Watched:
     """Pods, claims and workloads of the control plane, and a check that they no longer change."""
 
     def __init__(
-        self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool, goal: Goal | None
+        self, informers: Informers, *, has_workloads: bool, runs_pods: bool, has_queues: bool, goal: PlayGoal | None
     ) -> None:
         self._has_workloads: Final = has_workloads
         self._goal: Final = goal
@@ -322,12 +322,13 @@ class _Watched:
         return True
 
     def _is_answered(self) -> bool:
-        """Return True if every pod has an answer, and workloads have their pods."""
+        """Return True if every pod has an answer, and workloads have their pods; or if the goal is out of reach."""
         pods = self.pods
         if self._has_workloads and not pods:
             return False
         if self._goal is not None:
-            return all(_has_reached(each, self._goal) for each in pods)
+            has_failed = any(_cannot_reach(each, self._goal) for each in pods)
+            return has_failed or all(_has_reached(each, self._goal) for each in pods)
         return all(_has_answer(each, runs=self._runs_pods) for each in pods)
 
 
@@ -335,15 +336,21 @@ def _scheduled_condition(candidate: pod.Pod) -> pod.PodCondition | None:
     return conditions.find(candidate.status.conditions, wellknown.POD_SCHEDULED)
 
 
-def _has_reached(candidate: pod.Pod, goal: Goal | None) -> bool:
+def _has_reached(candidate: pod.Pod, goal: PlayGoal | None) -> bool:
     """Return True if a pod is in the state of the goal, or beyond it; without a goal, if it has a node."""
     match goal:
-        case Goal.RUNNING:
+        case PlayGoal.RUNNING:
             return candidate.status.phase in ("Running", "Succeeded")
-        case Goal.COMPLETE:
+        case PlayGoal.COMPLETE:
             return candidate.status.phase == "Succeeded"
         case _:
             return bool(candidate.spec.node_name)
+
+
+def _cannot_reach(candidate: pod.Pod, goal: PlayGoal) -> bool:
+    """Return True if a pod has failed, will not be replaced, and the goal is that it runs."""
+    is_final = ownership.controller_of(candidate) is None
+    return is_final and goal is not PlayGoal.SCHEDULED and candidate.status.phase == "Failed"
 
 
 def _is_backing_off(candidate: pod.Pod) -> bool:
@@ -372,7 +379,7 @@ def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str
         prefix = each.metadata.generate_name if watched.queued else ""
         name = f"pod {each.metadata.namespace}/{f'{prefix}*' if prefix else each.metadata.name}"
         if each.spec.node_name:
-            yield f"{name}: on node {each.spec.node_name}"
+            yield f"{name}: on node {each.spec.node_name}{_failure(each)}"
         else:
             condition = _scheduled_condition(each)
             yield f"{name}: waits: {condition.message if condition is not None else 'for its claims'}"
@@ -381,6 +388,15 @@ def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str
         yield from (f"  {line}" for line in reasons.get(each.metadata.uid, "").splitlines())
     bound = sum(bool(each.spec.node_name) for each in pods)
     yield f"{bound} of {len(pods)} pods have a node"
+
+
+def _failure(ended: pod.Pod) -> str:
+    """Return the end of the line about a failed pod, with the exit codes of its containers; empty for other pods."""
+    if ended.status.phase != "Failed":
+        return ""
+    states = {each.name: each.state.terminated for each in ended.status.container_statuses}
+    codes = [f"{name}: exit code {state.exit_code}" for name, state in states.items() if state and state.exit_code]
+    return f", failed ({', '.join(codes) or ended.status.reason})"
 
 
 async def _log(client: http.HttpClient, running: pod.Pod) -> str:

@@ -9,6 +9,7 @@ from typing import Final, Literal, NamedTuple
 from drachma.api import meta
 from drachma.claims import conditions
 
+ACTIVE: Final = "Active"
 ADMITTED: Final = "Admitted"
 BLOCKED_ON_PREEMPTION_GATES: Final = "BlockedOnPreemptionGates"
 DEACTIVATION_TARGET: Final = "DeactivationTarget"

@@ -24,7 +24,18 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from drachma import driver, errors
-from drachma.api import codec, deviceclass, event, gates, manifest, meta, node, resourceclaim, resourceslice
+from drachma.api import (
+    codec,
+    deviceclass,
+    event,
+    gates,
+    manifest,
+    meta,
+    node,
+    resourceclaim,
+    resourcequota,
+    resourceslice,
+)
 from drachma.api import pod as pods
 from drachma.claims import conditions, identity, podclaims, podstate, wellknown
 from drachma.client import Client, Selection, patches
@@ -67,8 +78,9 @@ class Cluster:
         self.clock: Final = clock
         self._gates: Final = feature_gates
         self._surroundings: Final = Surroundings(client, clock=clock)
+        kinds: tuple[type[meta.Object], ...] = (*clusterstate.served_kinds(feature_gates), resourcequota.ResourceQuota)
         self._informers: Final[dict[type[meta.Object], Informer[Any]]] = {
-            kind: self._surroundings.informers.of(kind) for kind in clusterstate.served_kinds(feature_gates)
+            kind: self._surroundings.informers.of(kind) for kind in kinds
         }
 
     # Actions of a test
@@ -154,7 +166,8 @@ class Cluster:
         if not explained.spec.node_name:
             objects = (each for informer in self._informers.values() for each in informer.cache)
             simulation = Simulation(ClusterState.of(objects), settings=Settings(gates=self._gates))
-            lines += explanationlines.pod_lines(podexplanation.explain(simulation, explained))
+            quotas = tuple(self._informers[resourcequota.ResourceQuota].cache)
+            lines += explanationlines.pod_lines(podexplanation.explain(simulation, explained, quotas=quotas))
         return "".join(f"{line}\n" for line in lines)
 
     # Waiting

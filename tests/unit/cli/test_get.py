@@ -27,6 +27,10 @@ def test_options_that_do_not_go_together(arguments: tuple[str, ...], want: str) 
     ("word", "want"),
     [
         pytest.param("devces", "table 'devces': does not exist; did you mean", id="mistyped"),
+        pytest.param("podz", "table 'podz': does not exist; did you mean pods?", id="without-other-names-of-it"),
+        pytest.param(
+            "clusterqeue", "table 'clusterqeue': does not exist; did you mean clusterqueue", id="mistyped-alias"
+        ),
         pytest.param("services", "table 'services': does not exist", id="another-kind"),
     ],
 )

@@ -87,6 +87,13 @@ def test_help_of_all_commands_imports_declarations_only() -> None:
     assert len(modules) < len(root.COMMANDS) + 30
 
 
+def test_tables_of_queues_import_no_queueing_component(tmp_path: pathlib.Path) -> None:
+    """The rows need the kinds and states of queues, not the decisions about them."""
+    modules = loaded_modules(["get", "queues", "--kubeconfig", str(tmp_path / "none")])
+    assert "drachma.cli.inventory.queuerows" in modules
+    assert {"drachma.queueing.component.component", "drachma.queueing.workloads.requests"} & modules == set()
+
+
 def test_explaining_a_pod_in_files_imports_no_server(tmp_path: pathlib.Path) -> None:
     """A new pod is completed by a pure function, without a dispatcher and a store."""
     manifest = tmp_path / "pod.json"

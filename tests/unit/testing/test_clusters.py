@@ -23,6 +23,12 @@ spec:
     devices:
       requests: [{name: gpu, exactly: {deviceClassName: gpu.simulation.drachma.dev, count: COUNT}}]
 """
+QUOTA = """
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: team}
+spec: {hard: {count/resourceclaims.resource.k8s.io: 0}}
+"""
 POD = """
 apiVersion: v1
 kind: Pod
@@ -67,6 +73,13 @@ async def test_a_pod_that_cannot_be_placed_is_explained() -> None:
         assert "does not fit" in explanation
         with pytest.raises(AssertionError, match="is not Running: pod default/train: waits"):
             await c.pod("train").running()
+
+
+async def test_a_quota_that_holds_back_a_claim_is_explained() -> None:
+    async with testing.cluster() as c:
+        await c.apply(QUOTA + "---" + _wants(1))
+        await c.advance(5)
+        assert "claim gpus of pod default/train is not created: exceeded quota: team" in c.explain("train")
 
 
 async def test_explanations_are_those_of_the_command(tmp_path: pathlib.Path) -> None:

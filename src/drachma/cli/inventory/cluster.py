@@ -96,6 +96,11 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         ]
 
     @functools.cached_property
+    def nodes_by_device(self) -> dict[identity.DeviceID, str]:
+        """Node of each device, or the label of several nodes."""
+        return {each.id: each.node for each in self.devices}
+
+    @functools.cached_property
     def devices_by_node(self) -> dict[str, list[Device]]:
         """Devices of each node, or of the label of several nodes."""
         by_node: dict[str, list[Device]] = {}

@@ -10,7 +10,6 @@ from drachma.cli.inventory import table
 from drachma.cli.inventory.cluster import Cluster
 from drachma.client import target
 from drachma.queueing import conditions
-from drachma.queueing.admission import queuestatus
 from drachma.queueing.component import resources
 from drachma.queueing.kinds import clusterqueue, localqueue, workload
 from drachma.queueing.workloads import workloadstate
@@ -138,7 +137,7 @@ def _group_by_flavor(texts_by_flavor: Iterable[tuple[str, str]]) -> str:
 
 
 def _queue_state(queue: Queue) -> _State:
-    active = conditions.find(queue.status.conditions, queuestatus.ACTIVE)
+    active = conditions.find(queue.status.conditions, conditions.ACTIVE)
     if active is None:
         return _State("Unknown")
     return _State("Active") if active.status == "True" else _State("Inactive", active.reason, active.message)

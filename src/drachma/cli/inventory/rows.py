@@ -270,7 +270,7 @@ TABLES: Final[Mapping[str, table.Table]] = {
 
 
 def _nodes(cluster: Cluster, devices: Iterable[identity.DeviceID]) -> list[str]:
-    places = {each.id: each.node for each in cluster.devices}
+    places = cluster.nodes_by_device
     return sorted({places[device] for device in devices if device in places})
 
 

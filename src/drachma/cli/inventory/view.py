@@ -14,7 +14,7 @@ from drachma.cli.inventory import cluster as clusters
 from drachma.cli.inventory import rows as devicerows
 from drachma.cli.inventory import table as inventory
 from drachma.cli.options import TableFormat
-from drachma.client import Client, Selection, http, target
+from drachma.client import Client, Selection, http, protocol, target
 from drachma.client.access import Access
 from drachma.runtime import clock
 
@@ -25,6 +25,8 @@ _FIELDS: Final[dict[target.Of[Any], str]] = {
     resourceslice.ResourceSlice: "slices",
 }
 """Field of a Cluster that holds the objects of a kind."""
+
+_QUEUEING: Final = "kueue.x-k8s.io"
 
 _PAUSE_SECONDS: Final = 0.2
 """Time to gather changes before they are printed."""
@@ -109,15 +111,31 @@ async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool
         if is_watch:
             await _watch(client, view, output)
         else:
-            _write(await _list(client, view, output), view, output)
+            _write(await read_rows(client, view, output), view, output)
 
 
-async def _list(client: Client, view: View, output: TableFormat) -> list[inventory.Row]:
+async def read_rows(client: Client, view: View, output: TableFormat) -> list[inventory.Row]:
+    """Return the rows of the table in this format.
+
+    Raises:
+        errors.InvalidValueError: a name that the user gave has no row.
+        errors.ObjectNotFoundError: the server does not have a kind.
+    """
     kinds = needs(view, output)
-    listings = await asyncio.gather(*(client.list(kind, view.selection(kind)) for kind in kinds))
+    listings = await asyncio.gather(*(_list_kind(client, view, kind) for kind in kinds))
     rows = view.rows({kind: listing.items for kind, listing in zip(kinds, listings, strict=True)})
     view.check_names(rows)
     return view.named(rows)
+
+
+async def _list_kind(client: Client, view: View, kind: target.Of[Any]) -> protocol.Listing[Any]:
+    try:
+        return await client.list(kind, view.selection(kind))
+    except errors.ObjectNotFoundError as error:
+        resource = target.of(kind)
+        hint = "; drachma up --queueing does" if resource.group == _QUEUEING else ""
+        message = f"{view.name}: the server does not serve {resource.qualified}{hint}"
+        raise errors.ObjectNotFoundError({**error.document, "message": message}) from None
 
 
 def needs(view: View, output: TableFormat) -> tuple[target.Of[Any], ...]:

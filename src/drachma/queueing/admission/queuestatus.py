@@ -16,8 +16,6 @@ from drachma.queueing.workloads.requests import FlavorResource
 from drachma.queueing.workloads.workloadinfo import WorkloadInfo
 from drachma.values import quantity, quotation
 
-ACTIVE: Final = "Active"
-
 
 class Readiness(NamedTuple):
     """Active condition of a queue."""
@@ -68,7 +66,9 @@ def _obstacles(
     if missing_names:
         yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing_names)}"
     present = [(rule, checks[rule.name]) for rule in rules if rule.name in checks]
-    inactive = sorted({rule.name for rule, check in present if not conditions.is_true(check.status.conditions, ACTIVE)})
+    inactive = sorted(
+        {rule.name for rule, check in present if not conditions.is_true(check.status.conditions, conditions.ACTIVE)}
+    )
     if inactive:
         yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
     dispatching = sorted(

@@ -142,7 +142,7 @@ class QueueController:
         self, obj: meta.Object, before: tuple[meta.Condition, ...], readiness: Readiness
     ) -> tuple[meta.Condition, ...]:
         active = conditions.make(
-            queuestatus.ACTIVE,
+            conditions.ACTIVE,
             "True" if readiness.is_active else "False",
             reason=readiness.reason,
             message=readiness.message,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -13,8 +13,10 @@ from drachma.api import meta
 from drachma.queueing import amounts, conditions
 from drachma.queueing.configuration.gates import DEFAULT, Gate, Gates
 from drachma.queueing.kinds import workload
-from drachma.queueing.workloads.requests import PodSetRequests
 from drachma.values import labels
+
+if TYPE_CHECKING:
+    from drachma.queueing.workloads.requests import PodSetRequests
 
 PRIORITY_BOOST: Final = "kueue.x-k8s.io/priority-boost"
 PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"

@@ -11,14 +11,12 @@ import ssl
 from collections.abc import Iterator
 from typing import Any, Final
 
-import uvicorn
 from uvicorn.server import ServerState
 
+from drachma.listening import asgiserver, clientcertificates, httpconnection
 from drachma.listening import budget as budgets
-from drachma.listening import clientcertificates, httpconnection
 from drachma.listening import limits as limiting
 from drachma.listening.exchange import Exchange, Scope
-from drachma.listening.listener import Listener
 from drachma.server.access import authentication, certificates
 from drachma.server.wire import app, tunnel
 from drachma.server.wire.requests import CONNECTION
@@ -37,24 +35,8 @@ _UNKNOWN_METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP/1\
 _UNSERVED_METHOD: Final = b"OPTIONS"
 
 
-class _Config(uvicorn.Config):
-    """Uvicorn's configuration with more than one authority for client certificates."""
-
-    def __init__(self, application: app.Application, client_authority: pathlib.Path | None, **options: Any) -> None:
-        super().__init__(application, **options)
-        self._client_authority = client_authority
-
-    def load(self) -> None:
-        super().load()
-        if self._client_authority is not None:
-            assert self.ssl is not None, "the server always uses TLS"
-            self.ssl.load_verify_locations(self._client_authority)
-        if self.ssl is not None and not clientcertificates.tolerate(self.ssl):
-            _log.warning("connections with client certificates that cannot be verified are closed instead of refused")
-
-
-class Server(uvicorn.Server):
-    """Serves an application. When it stops, watches end first, so that they do not delay it."""
+class Server(asgiserver.Server):
+    """Serves an application over TLS. When it stops, watches end first, so that they do not delay it."""
 
     def __init__(
         self,
@@ -65,45 +47,8 @@ class Server(uvicorn.Server):
         budget: budgets.Budget = budgets.PROCESS,
     ) -> None:
         """``client_authority`` has authorities of client certificates, in addition to the server's own."""
-        self._application = application
-        self._budget = budget
-        super().__init__(
-            _Config(
-                application,
-                client_authority,
-                loop="none",
-                http=Connection,
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=int(budget.limits.idle_seconds),
-                timeout_graceful_shutdown=GRACE_SECONDS,
-                ssl_certfile=files.certificate,
-                ssl_keyfile=str(files.key),
-                ssl_ca_certs=str(files.authority),
-                ssl_cert_reqs=ssl.CERT_OPTIONAL,
-            )
-        )
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen on sockets, within limits that uvicorn does not have."""
-        self.servers = []
-        for opened in sockets or ():
-            listener = Listener(
-                opened,
-                self._make_protocol,
-                context=self.config.ssl,
-                limits=self._budget.limits,
-                budget=self._budget,
-            )
-            self.servers.append(listener)  # type: ignore[arg-type]
-        self.started = True
-
-    def _make_protocol(self, slot: budgets.Slot) -> asyncio.Protocol:
-        return Connection(self._application, self.server_state, slot=slot, limits=self._budget.limits)
+        context = _tls_context(files, client_authority)
+        super().__init__(application, Connection, context=context, budget=budget, grace_seconds=GRACE_SECONDS)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -138,6 +83,19 @@ class Server(uvicorn.Server):
                 ):
                     transport.abort()
             await asyncio.sleep(0.1)
+
+
+def _tls_context(files: certificates.Files, client_authority: pathlib.Path | None) -> ssl.SSLContext:
+    """Return the server's TLS context. Clients may show a certificate of the server's authority or of another one."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate, files.key)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_verify_locations(files.authority)
+    if client_authority is not None:
+        context.load_verify_locations(client_authority)
+    if not clientcertificates.tolerate(context):
+        _log.warning("connections with client certificates that cannot be verified are closed instead of refused")
+    return context
 
 
 class Connection(httpconnection.HttpConnection):
