@@ -22,7 +22,7 @@ def test_cdi_validate(case: Line) -> None:
         assert not want["valid"]
         assert "minimumVersion" not in want, want
         return
-    assert spec.minimum_version(content) == want["minimumVersion"]
+    assert spec.required_version(content) == want["minimumVersion"]
     if not want["valid"]:
         with pytest.raises(errors.InvalidValueError) as refused:
             rules.check(content)

@@ -1,9 +1,10 @@
-"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, the kubelet,
-the controllers of JobSets, LeaderWorkerSets and Ray, and helm.
+"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, a program that
+answers with the library of the Container Device Interface (CDI), the kubelet, the controllers of JobSets,
+LeaderWorkerSets and Ray, and helm.
 
 ``python -m tests.peers.programs`` builds all of them; names as arguments build only those. The programs are kept
 outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a hash of their sources. All but
-the first two take minutes the first time.
+the first three take minutes the first time.
 """
 
 import hashlib
@@ -19,7 +20,11 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 _HELM = pathlib.Path(__file__).parents[1] / "cluster" / "go" / "helm"
 """Module that pins helm, for the tests on a real control plane too."""
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
-NAMES = ("driver", "runtime", "kubelet", "jobset", "lws", "kuberay", "helm")
+NAMES = ("driver", "runtime", "cdi", "kubelet", "jobset", "lws", "kuberay", "helm")
+
+
+_OWN_MODULES = frozenset({"cdi"})
+"""Programs of ours that are modules of their own, because they need little."""
 
 
 class _Origin(NamedTuple):
@@ -54,7 +59,8 @@ def build(name: str) -> pathlib.Path:
     """
     binary = _place(name)
     origin = _OTHERS.get(name)
-    gobuild.build(name, origin.import_path if origin is not None else f"./{name}", _module(name), binary)
+    package = "." if name in _OWN_MODULES else f"./{name}"
+    gobuild.build(name, origin.import_path if origin is not None else package, _module(name), binary)
     return binary
 
 
@@ -88,6 +94,8 @@ def _place(name: str) -> pathlib.Path:
 def _module(name: str) -> pathlib.Path:
     if name == "helm":
         return _HELM
+    if name in _OWN_MODULES:
+        return SOURCE / name
     return SOURCE / _OTHERS[name].pins if name in _OTHERS else SOURCE
 
 

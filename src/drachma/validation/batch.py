@@ -1,7 +1,4 @@
-"""Rules for Job and CronJob.
-
-The details of ``podFailurePolicy`` and ``successPolicy`` are not checked, because no component here acts on them.
-"""
+"""Rules for Job and CronJob."""
 
 from typing import Any, Final
 
@@ -10,6 +7,7 @@ from drachma.validation import (
     cronschedule,
     fielderror,
     internalform,
+    jobpolicies,
     kindrules,
     rendering,
     rulenotation,
@@ -78,6 +76,15 @@ def _check_match(spec: Document, at: Path) -> Errors:
         yield from workload.check_match(spec, selector, at)
 
 
+def _check_gang(spec: Document, at: Path) -> Errors:
+    """Check that a gang needs at most as many pods as run at once."""
+    policy = (spec.get("scheduling") or {}).get("schedulingPolicy") or {}
+    count, parallelism = (policy.get("gang") or {}).get("minCount"), spec.get("parallelism", 1)
+    if count is not None and count > parallelism:
+        place = at.child("scheduling", "schedulingPolicy", "gang", "minCount")
+        yield fielderror.invalid(place, count, f"must not be greater than parallelism ({parallelism})")
+
+
 # Updates of a job
 
 
@@ -123,6 +130,54 @@ def _true_conditions(status: Document) -> dict[str, bool]:
     return {each.get("type"): True for each in status.get("conditions") or () if each.get("status") == "True"}
 
 
+def _check_uncounted(pods: Document, at: Path) -> Errors:
+    previous: set[str] = set()
+    for field in ("succeeded", "failed"):
+        for index, uid in enumerate(pods.get(field) or ()):
+            place = at.child(field).item(index)
+            if not uid:
+                yield fielderror.invalid(place, rendering.named(uid), "must not be empty")
+            elif uid in previous:
+                yield fielderror.duplicate(place, rendering.named(uid))
+            previous.add(uid)
+
+
+def _check_indexes(status: Document, at: Path, old: Document) -> Errors:
+    """Check lists of indexes that change; a stored list may have indexes that a smaller job no longer has."""
+    spec = status["spec"]
+    completed, failed, completions = (
+        status.get("completedIndexes") or "",
+        status.get("failedIndexes"),
+        spec.get("completions"),
+    )
+    is_completed_changed = completed != (old.get("completedIndexes") or "")
+    is_failed_changed = failed != old.get("failedIndexes")
+    counts_by_index = spec.get("backoffLimitPerIndex") is not None
+    if is_completed_changed and completions is not None:
+        yield from _check_index_list("completedIndexes", completed, completions, at)
+    if is_failed_changed and completions is not None and counts_by_index and failed is not None:
+        yield from _check_index_list("failedIndexes", failed, completions, at)
+    if is_completed_changed and completed and spec.get("completionMode") != "Indexed":
+        detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
+        yield fielderror.invalid(at.child("completedIndexes"), completed, detail)
+    if is_failed_changed and failed is not None and not counts_by_index:
+        detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
+        yield fielderror.invalid(at.child("failedIndexes"), failed, detail)
+    if (is_completed_changed or is_failed_changed) and completions is not None and failed is not None:
+        overlap = jobpolicies.find_overlap(completed, failed, completions)
+        if overlap is not None:
+            detail = f"failedIndexes and completedIndexes overlap at index: {overlap}"
+            yield fielderror.invalid(at.child("failedIndexes"), failed, detail)
+
+
+def _check_index_list(field: str, indexes: str, completions: int, at: Path) -> Errors:
+    try:
+        jobpolicies.count_indexes(indexes, completions)
+    except errors.InvalidValueError as error:
+        shown = indexes if field == "completedIndexes" else rendering.named(indexes)
+        yield fielderror.invalid(at.child(field), shown, f"error parsing {field}: {error}")
+
+
 def _is_resumed(status: Document, old: Document) -> bool:
     conditions = status.get("conditions") or ()
     return "Suspended" in old["is"] and any(
@@ -137,7 +192,7 @@ def _show_uncounted(pods: Document) -> rendering.Rendered:
 # CronJob
 
 
-def _check_schedule(spec: Document, at: Path) -> Errors:
+def _check_schedule(spec: Document, at: Path, old: Document) -> Errors:
     schedule, place = spec.get("schedule", ""), at.child("schedule")
     if not schedule:
         yield fielderror.required(place)
@@ -146,20 +201,15 @@ def _check_schedule(spec: Document, at: Path) -> Errors:
             cronschedule.parse(schedule)
         except errors.InvalidValueError as error:
             yield fielderror.invalid(place, schedule, str(error))
-    if "TZ" in schedule and spec.get("timeZone") is not None:
-        yield fielderror.invalid(place, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+    if "TZ" in old.get("schedule", ""):
+        if "TZ" in schedule and spec.get("timeZone") is not None:
+            yield fielderror.invalid(place, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
     elif "TZ" in schedule:
         yield fielderror.invalid(place, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
 
 
 def _no_manual_selector(value: bool, at: Path) -> Errors:  # noqa: FBT001 - the value of a field
     yield fielderror.not_supported(at, rendering.wire(value), ("nil", "false"))
-
-
-def _job_pod_template(template: Document, at: Path) -> Errors:
-    spec = template.get("spec") or {}
-    yield from workload.check_job_template(template, at)
-    yield from workload.check_restart_policy_of_job(spec, at.child("spec"))
 
 
 def _check_updated_pod_names(job: Document, at: Path, old: Document) -> Errors:

@@ -7,7 +7,7 @@ the same in all of them is ``spec.validation`` there, and messages name it so. :
 import base64
 import functools
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -61,6 +61,17 @@ _VERSION_FIELDS: Final = (
 )
 
 
+class Part(NamedTuple):
+    """Value of a field of a version, or of a field that all versions share."""
+
+    at: Path
+    value: Any
+    version: str = ""
+    """Name of the version; empty if all share the value."""
+    position: int | None = None
+    """Position of the version, which is not its name: a wrong definition has two versions of one name."""
+
+
 class Spec:
     """A spec with the fields that its versions share set apart."""
 
@@ -73,17 +84,17 @@ class Spec:
     def names(self) -> Document:
         return self.document.get("names") or {}
 
-    def parts(self, field: str) -> Sequence[tuple[Path, Any, str]]:
-        """Return the values of a field of versions: the path, the value, and the version, which is empty for all."""
+    def parts(self, field: str) -> Sequence[Part]:
+        """Return the values of a field, those of versions in their order or the one that all versions share."""
         if not self.versions:
             return ()
         if field in self._common:
             value = self.versions[0].get(field)
-            return [(SPEC.child(_COMMON[field]), value, "")] if value else []
+            return [Part(SPEC.child(_COMMON[field]), value)] if value else []
         at = SPEC.child("versions")
-        each = [(at.item(index).child(field), version.get(field), version.get("name", ""))
+        each = [Part(at.item(index).child(field), version.get(field), version.get("name", ""), index)
                 for index, version in enumerate(self.versions)]  # fmt: skip
-        return [part for part in each if part[1]]
+        return [part for part in each if part.value]
 
     def shown(self) -> rendering.Rendered:
         """Return the versions in the form of upstream's internal types."""
@@ -97,15 +108,15 @@ class Spec:
 
     def has_status(self, version: str) -> bool:
         """Return True if a version, or any version if none is named, has a status subresource."""
-        versions = [each for each in self.versions if not version or each.get("name") == version]
+        versions = [each for each in self.versions if each.get("name") == version][:1] if version else self.versions
         return any("status" in (each.get("subresources") or {}) for each in versions)
 
     @functools.cached_property
     def expressions(self) -> frozenset[str]:
         """Return all CEL expressions of the spec."""
         texts = set()
-        for _, validation, _ in self.parts("schema"):
-            document = validation.get("openAPIV3Schema")
+        for part in self.parts("schema"):
+            document = part.value.get("openAPIV3Schema")
             if document is not None:
                 for each in schemas.parse(document).everywhere():
                     texts |= {rule.rule for rule in each.rules} | {rule.message_expression for rule in each.rules}
@@ -185,7 +196,7 @@ def _spec(spec: Spec, *, old: Spec | None) -> list[FieldError]:
         problems += constraints.resource_label(titles[0], SPEC.child("version"))
     for type_name in ("RequiredNames", "CustomResourceDefinitionNames"):
         problems += _TYPES[type_name](spec.names, SPEC.child("names"))
-    problems += _parts(spec, old=old, is_common=True)
+    problems += _parts(spec, old=old, position=None)
     if (document.get("conversion") or {}).get("strategy", "None") != "None" and document.get("preserveUnknownFields"):
         place = SPEC.child("conversion").child("strategy")
         display = rendering.named(document["conversion"]["strategy"])
@@ -213,7 +224,7 @@ def _versions(spec: Spec, *, old: Spec | None) -> list[FieldError]:
         warning = version.get("deprecationWarning")
         for problem in _warning(warning, is_deprecated=bool(version.get("deprecated"))):
             problems.append(fielderror.invalid(here.child("deprecationWarning"), warning, problem))
-        problems += _parts(spec, old=old, is_common=False, only=version.get("name", ""))
+        problems += _parts(spec, old=old, position=index)
     return problems
 
 
@@ -234,26 +245,26 @@ def _warning(text: str | None, *, is_deprecated: bool) -> list[str]:
     return problems
 
 
-def _parts(spec: Spec, *, old: Spec | None, is_common: bool, only: str = "") -> list[FieldError]:
-    """Return the errors of the fields of versions, or of those that they share."""
+def _parts(spec: Spec, *, old: Spec | None, position: int | None) -> list[FieldError]:
+    """Return the errors of the fields of the version at a position, or of the fields that all versions share."""
 
-    def parts(field: str) -> Sequence[tuple[Path, Any, str]]:
-        return [part for part in spec.parts(field) if (not part[2]) is is_common and part[2] == only]
+    def parts(field: str) -> Sequence[Part]:
+        return [part for part in spec.parts(field) if part.position == position]
 
     problems: list[FieldError] = []
-    for at, validation, version in parts("schema"):
-        problems += _validation(spec, validation, version, at, old=old)
-    for at, subresources, _ in parts("subresources"):
-        problems += _TYPES["CustomResourceSubresources"](subresources, at)
-    for at, columns, _ in parts("additionalPrinterColumns"):
-        problems += _COLUMNS(columns, at)
-    for at, selectable, version in parts("selectableFields"):
-        problems += _selectable(spec, selectable, version, at)
+    for part in parts("schema"):
+        problems += _validation(spec, part.value, part.version, part.at, old=old)
+    for part in parts("subresources"):
+        problems += _TYPES["CustomResourceSubresources"](part.value, part.at)
+    for part in parts("additionalPrinterColumns"):
+        problems += _COLUMNS(part.value, part.at)
+    for part in parts("selectableFields"):
+        problems += _selectable(spec, part)
     return problems
 
 
 def _has_defaults(spec: Spec) -> bool:
-    documents = [validation.get("openAPIV3Schema") for _, validation, _ in spec.parts("schema")]
+    documents = [part.value.get("openAPIV3Schema") for part in spec.parts("schema")]
     return any(
         each.default is not msgspec.UNSET for one in documents if one for each in schemas.parse(one).everywhere()
     )
@@ -314,16 +325,20 @@ def _status_schema(document: Document, at: Path) -> list[FieldError]:
     return [fielderror.invalid(at, rendering.wire(document), detail)]
 
 
-def _selectable(spec: Spec, fields: Sequence[Document], version: str, at: Path) -> list[FieldError]:
-    version_name = version or spec.versions[0].get("name", "")
-    document = (spec.schema_of(version_name) or {}).get("openAPIV3Schema")
+def _selectable(spec: Spec, part: Part) -> list[FieldError]:
+    """Return the errors of selectable fields, which need a schema that exactly their versions share."""
+    at = part.at
+    document = next(
+        (each.value.get("openAPIV3Schema") for each in spec.parts("schema") if each.position == part.position), None
+    )
     if document is None:
-        detail = "may only be set when `version.schema.openAPIV3Schema` is not included"
-        return [fielderror.invalid(at, "", detail)]
+        is_shared = part.position is None
+        detail = "validations.schema is included" if is_shared else "`version.schema.openAPIV3Schema` is not included"
+        return [fielderror.invalid(at, "", f"may only be set when {detail}")]
     schema = schemas.parse(document)
     problems: list[FieldError] = []
     previous: set[str] = set()
-    for index, each in enumerate(fields):
+    for index, each in enumerate(part.value):
         place, path = at.item(index).child("jsonPath"), each.get("jsonPath", "")
         if not path:
             problems.append(fielderror.required(place))

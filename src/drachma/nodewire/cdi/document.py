@@ -12,11 +12,13 @@ import yaml
 
 from drachma import errors
 from drachma.api import yamldialect
-from drachma.nodewire.cdi.spec import Spec
+from drachma.nodewire.cdi.spec import Device, Spec
 
 _NULLS: Final = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUE: Final = frozenset({"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})
-_FALSE: Final = frozenset({"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"})
+_BOOLEANS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_OLD_TRUE: Final = frozenset({"y", "Y", "yes", "Yes", "YES", "on", "On", "ON"})
+_OLD_FALSE: Final = frozenset({"n", "N", "no", "No", "NO", "off", "Off", "OFF"})
+"""Words of YAML 1.1, which the library reads as booleans even in quotes."""
 _OCTAL: Final = re.compile(r"[-+]?0[0-7]+")
 _TYPE: Final = msgspec.inspect.type_info(Spec)
 
@@ -61,18 +63,22 @@ def _decode(node: yaml.Node, type_: msgspec.inspect.Type) -> Any:
         case msgspec.inspect.VarTupleType(item_type):
             if not isinstance(node, yaml.SequenceNode):
                 raise _problem(node, "is not a list")
-            return [_decode(each, item_type) for each in node.value]
+            # Go's library leaves out nulls, except in lists of pointers.
+            is_pointer = isinstance(item_type, msgspec.inspect.StructType) and item_type.cls is not Device
+            return [_decode(each, item_type) for each in node.value if is_pointer or not _is_null(each)]
     if not isinstance(node, yaml.ScalarNode):
         raise _problem(node, "is not a plain value")
     return _scalar(node, type_)
 
 
 def _entries(node: yaml.Node, *, fields: Any = None) -> list[tuple[str, yaml.Node]]:
-    """Return the entries of a mapping. Raises DecodeError for a duplicate or unknown field."""
+    """Return the entries of a mapping whose keys are not null. Raises DecodeError for a duplicate or unknown field."""
     if not isinstance(node, yaml.MappingNode):
         raise _problem(node, "is not a mapping")
     entries: dict[str, yaml.Node] = {}
     for key, value in node.value:
+        if _is_null(key):
+            continue
         name = key.value if isinstance(key, yaml.ScalarNode) else None
         if name is None or (fields is not None and name not in fields):
             raise _problem(key, f"field {name} does not exist")
@@ -85,9 +91,11 @@ def _entries(node: yaml.Node, *, fields: Any = None) -> list[tuple[str, yaml.Nod
 def _scalar(node: yaml.ScalarNode, type_: msgspec.inspect.Type) -> Any:
     if isinstance(type_, msgspec.inspect.StrType):
         return "" if _is_null(node) else node.value
+    if isinstance(type_, msgspec.inspect.BoolType) and node.value in _OLD_TRUE | _OLD_FALSE:
+        return node.value in _OLD_TRUE
     if not node.style:
-        if isinstance(type_, msgspec.inspect.BoolType) and node.value in _TRUE | _FALSE:
-            return node.value in _TRUE
+        if isinstance(type_, msgspec.inspect.BoolType) and node.value in _BOOLEANS:
+            return _BOOLEANS[node.value]
         if isinstance(type_, msgspec.inspect.IntType):
             number = 0 if _is_null(node) else _number(node.value)
             if number is not None:

@@ -3,7 +3,7 @@
 Fields have the names of the files, and absent fields have defaults. Structs with the same content are equal.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -123,34 +123,34 @@ class Spec(Struct, frozen=True, kw_only=True):
 _OLDEST: Final = "0.3.0"
 
 
-def _needs_1_1_0(spec: Spec) -> bool:
+def _needs_1_1_0(spec: Spec, edits: Sequence[ContainerEdits]) -> bool:
     return any(
-        edits.net_devices
-        or (edits.intel_rdt is not None and (edits.intel_rdt.schemata is not None or edits.intel_rdt.enable_monitoring))
-        for edits in spec.all_edits()
+        each.net_devices
+        or (each.intel_rdt is not None and (each.intel_rdt.schemata is not None or each.intel_rdt.enable_monitoring))
+        for each in spec.all_edits()
     )
 
 
-def _needs_0_7_0(spec: Spec) -> bool:
-    return any(edits.intel_rdt is not None or edits.additional_gids for edits in spec.all_edits())
+def _needs_0_7_0(spec: Spec, edits: Sequence[ContainerEdits]) -> bool:
+    return any(each.intel_rdt is not None or each.additional_gids for each in spec.all_edits())
 
 
-def _needs_0_6_0(spec: Spec) -> bool:
+def _needs_0_6_0(spec: Spec, edits: Sequence[ContainerEdits]) -> bool:
     is_annotated = bool(spec.annotations) or any(device.annotations for device in spec.devices)
     return is_annotated or "." in spec.kind.partition("/")[2]
 
 
-def _needs_0_5_0(spec: Spec) -> bool:
-    return any(device.name[:1].isdecimal() and device.name.isascii() for device in spec.devices) or any(
-        node.host_path for edits in spec.all_edits() for node in edits.device_nodes
+def _needs_0_5_0(spec: Spec, edits: Sequence[ContainerEdits]) -> bool:
+    return any("0" <= device.name[:1] <= "9" for device in spec.devices) or any(
+        node.host_path for each in edits for node in each.device_nodes
     )
 
 
-def _needs_0_4_0(spec: Spec) -> bool:
-    return any(mount.type for edits in spec.all_edits() for mount in edits.mounts)
+def _needs_0_4_0(spec: Spec, edits: Sequence[ContainerEdits]) -> bool:
+    return any(mount.type for each in edits for mount in each.mounts)
 
 
-_NEEDS: Final[Mapping[str, Callable[[Spec], bool] | None]] = {
+_NEEDS: Final[Mapping[str, Callable[[Spec, Sequence[ContainerEdits]], bool] | None]] = {
     "1.1.0": _needs_1_1_0,
     "1.0.0": None,
     "0.8.0": None,
@@ -167,16 +167,29 @@ _NEEDS: Final[Mapping[str, Callable[[Spec], bool] | None]] = {
 
 def minimum_version(spec: Spec) -> str:
     """Return the oldest version that has all features of a spec. Specs are written in it, for the oldest runtimes."""
-    return next((version for version, needs in _NEEDS.items() if needs is not None and needs(spec)), _OLDEST)
+    return _oldest_version(spec, list(spec.all_edits()))
+
+
+def required_version(spec: Spec) -> str:
+    """Return the oldest version that the interface's Go library accepts for a spec.
+
+    It looks for device nodes with a host path and for mounts with a type in the last device only. So specs are read
+    that are too old for their other devices.
+    """
+    return _oldest_version(spec, [*(device.container_edits for device in spec.devices[-1:]), spec.container_edits])
+
+
+def _oldest_version(spec: Spec, edits: Sequence[ContainerEdits]) -> str:
+    return next((version for version, needs in _NEEDS.items() if needs is not None and needs(spec, edits)), _OLDEST)
 
 
 def check_version(spec: Spec) -> None:
-    """Raise InvalidValueError if the version of a spec does not exist, or is too old for its features."""
+    """Raise InvalidValueError if the version of a spec does not exist, or is too old for what the library looks at."""
     order = list(_NEEDS)
     version = spec.cdi_version.removeprefix("v")
     if version not in order:
         raise errors.InvalidValueError(f"invalid version {quotation.quote(spec.cdi_version)}")
-    oldest = minimum_version(spec)
+    oldest = required_version(spec)
     if order.index(oldest) < order.index(version):
         raise errors.InvalidValueError(f"the spec version must be at least v{oldest}")
 

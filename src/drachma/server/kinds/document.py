@@ -85,6 +85,10 @@ class DocumentStrategy:
         """Return the errors of an object by itself."""
         return self.resource.rules.always(content, ROOT, subject.metadata)
 
+    def check_create(self, content: Document, subject: Subject, metadata_errors: list[FieldError]) -> list[FieldError]:
+        """Return the errors of a new object in upstream's order, with those of its metadata."""
+        return [*metadata_errors, *self.check(content, subject), *self.check_new(content, subject)]
+
     def check_new(self, content: Document, subject: Subject) -> Iterable[FieldError]:
         """Return the errors that only a new object has."""
         return self.resource.rules.create(content, ROOT, subject.metadata)
@@ -159,8 +163,7 @@ class DocumentStrategy:
         problems = list(metadata.check(decoded, namespaced=self.resource.namespaced, name_rule=type(self).name_rule))
         if self.qualifies_finalizers:
             problems += metadata.check_finalizer_names(decoded)
-        problems += self.check(content, subject)
-        problems += self.check_new(content, subject)
+        problems = self.check_create(content, subject, problems)
         if problems:
             raise self._refusal(problems, subject)
         write.warnings.extend(self.warnings(content, subject))

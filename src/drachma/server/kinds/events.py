@@ -14,8 +14,9 @@ from drachma.server.kinds.document import Document
 from drachma.server.schema import emptyfields
 from drachma.server.surface import layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import Write
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import event, metadata
+from drachma.validation.fielderror import FieldError
 
 _EVENT: Final = types.get("events.k8s.io/v1.Event")
 
@@ -38,6 +39,9 @@ class EventStrategy(core.EventStrategy):
 
     name_rule = staticmethod(metadata.dns_subdomain)
     qualifies_finalizers = True
+
+    def check_create(self, content: Document, subject: Subject, metadata_errors: list[FieldError]) -> list[FieldError]:
+        return [*self.check(content, subject), *metadata_errors, *self.check_new(content, subject)]
 
     def stored_form(self, resource: resources.Resource) -> resources.Resource:
         return core.KIND

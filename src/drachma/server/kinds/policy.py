@@ -7,8 +7,9 @@ from drachma.api import types
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout, resources, verbs
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import Write
+from drachma.server.surface.strategy import Subject, Write
 from drachma.validation import metadata, poddisruptionbudget
+from drachma.validation.fielderror import FieldError
 
 EVICTION: Final = resources.Subresource(
     name="eviction",
@@ -22,6 +23,11 @@ EVICTION: Final = resources.Subresource(
 class PodDisruptionBudgetStrategy(DocumentStrategy):
     counts_generations = True
     name_rule: metadata.NameRule = staticmethod(metadata.path_segment)
+    qualifies_finalizers = False
+
+    def check_create(self, content: Document, subject: Subject, metadata_errors: list[FieldError]) -> list[FieldError]:
+        # Upstream's rules for budgets leave metadata to the rules for all kinds, which apply to valid objects.
+        return [*self.check(content, subject), *self.check_new(content, subject)] or metadata_errors
 
     def updates_unconditionally(self, write: Write) -> bool:
         return False

@@ -25,6 +25,19 @@ def test_scalars(text: str, node: spec.DeviceNode) -> None:
     assert content.devices[0].container_edits.device_nodes == (node,)
 
 
+@pytest.mark.parametrize("text", ["y", "Yes", '"on"', "'ON'", "true"])
+def test_booleans_of_yaml_1_1_may_be_quoted(text: str) -> None:
+    content = document.parse(f"{HEAD}{{intelRdt: {{enableMonitoring: {text}}}}}".encode())
+    assert content.devices[0].container_edits.intel_rdt == spec.IntelRdt(enable_monitoring=True)
+
+
+def test_nulls_in_lists_and_as_keys_are_left_out() -> None:
+    text = f"{HEAD}{{env: [A=1, null, B=2], ~: []}}\n- null\nannotations: {{null: a}}\n"
+    content = document.parse(text.encode())
+    assert [device.container_edits.env for device in content.devices] == [("A=1", "B=2")]
+    assert not content.annotations
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -39,6 +52,7 @@ def test_scalars(text: str, node: spec.DeviceNode) -> None:
         pytest.param(HEAD.encode() + b"{additionalGids: [-1]}", "additionalGids", id="below-zero"),
         pytest.param(HEAD.encode() + b"{additionalGids: ['1']}", "'1' is not a number", id="quoted-number"),
         pytest.param(HEAD.encode() + b"{intelRdt: {enableMonitoring: maybe}}", "'maybe' is not a bool", id="bool"),
+        pytest.param(HEAD.encode() + b"{mounts: [null]}", "is not a mapping", id="null-pointer"),
         pytest.param(b"&a [*a]", "is not a mapping", id="list-in-itself"),
         pytest.param(b"[" * 100_000, "nested deeper than 200 levels", id="deep"),
     ],

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from drachma import errors
@@ -62,3 +63,19 @@ def test_a_file_that_is_not_there_can_be_removed(tmp_path: Path) -> None:
     files.remove(tmp_path / "a.json")
     files.remove(tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_file_may_be_too_old_for_all_devices_but_the_last(tmp_path: Path) -> None:
+    mapped = spec.ContainerEdits(device_nodes=(spec.DeviceNode(path="/dev/a", host_path="/dev/b"),))
+    plain = spec.ContainerEdits(env=("A=1",))
+
+    def load(*edits: spec.ContainerEdits) -> spec.Spec:
+        devices = tuple(spec.Device(name=f"d{number}", container_edits=each) for number, each in enumerate(edits))
+        content = spec.Spec(cdi_version="0.3.0", kind="gpu.example.com/device", devices=devices)
+        path = tmp_path / "a.json"
+        path.write_bytes(msgspec.json.encode(content))
+        return registry.load(path)
+
+    assert len(load(mapped, plain).devices) == 2
+    with pytest.raises(errors.InvalidValueError, match=r"must be at least v0\.5\.0"):
+        load(plain, mapped)

@@ -191,3 +191,19 @@ async def test_a_deletion_is_one(server: Client) -> None:
     assert (await server.call("GET", f"{CORE}/e")).code == 404
     not_found = await server.call("GET", f"{NEWER}/e")
     assert not_found.body["message"] == 'events.events.k8s.io "e" not found'
+
+
+def _fields(answer: Any) -> list[str]:
+    return [cause["field"] for cause in answer.body["details"]["causes"]]
+
+
+async def test_metadata_of_a_core_event_is_validated_after_its_fields(server: Client) -> None:
+    elsewhere = {**POD, "namespace": "other"}
+    nameless = await server.call("POST", CORE, core("", involvedObject=elsewhere))
+    assert _fields(nameless) == ["involvedObject.namespace"]
+    assert _fields(await server.call("POST", CORE, core(""))) == ["metadata.name"]
+
+
+async def test_metadata_of_a_newer_event_is_validated_between_its_fields(server: Client) -> None:
+    answer = await server.call("POST", NEWER, newer("", action="", type="Odd"))
+    assert _fields(answer) == ["action", "metadata.name", "type"]

@@ -60,3 +60,15 @@ async def test_columns(server: Client) -> None:
     columns = [column["name"] for column in table["columnDefinitions"]]
     assert columns == ["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"]
     assert [row["cells"][:4] for row in table["rows"]] == [["b", "1", "N/A", 0]]
+
+
+async def test_metadata_is_validated_after_the_spec(server: Client) -> None:
+    both = await server.call("POST", BUDGETS, {**_budget(maxUnavailable=1), "metadata": {}})
+    assert [cause["field"] for cause in both.body["details"]["causes"]] == ["spec"]
+    nameless = await server.call("POST", BUDGETS, {**_budget(), "metadata": {}})
+    assert [cause["field"] for cause in nameless.body["details"]["causes"]] == ["metadata.name"]
+
+
+async def test_finalizers_need_no_domain(server: Client) -> None:
+    named = {"name": "b", "finalizers": ["mine"]}
+    assert (await server.call("POST", BUDGETS, {**_budget(), "metadata": named})).code == 201

@@ -7,8 +7,9 @@ from typing import Any, Final
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import age, cells, layout, resources, selectable
 from drachma.server.surface.apisurface import Kind
-from drachma.server.surface.strategy import FastPath, Marks
+from drachma.server.surface.strategy import FastPath, Marks, Subject
 from drachma.validation import event, metadata
+from drachma.validation.fielderror import FieldError
 
 
 class EventStrategy(DocumentStrategy):
@@ -16,6 +17,10 @@ class EventStrategy(DocumentStrategy):
 
     name_rule = staticmethod(metadata.path_segment)
     qualifies_finalizers = False
+
+    def check_create(self, content: Document, subject: Subject, metadata_errors: list[FieldError]) -> list[FieldError]:
+        # Upstream's rules for events leave metadata to the rules for all kinds, which apply to valid objects.
+        return [*self.check(content, subject), *self.check_new(content, subject)] or metadata_errors
 
 
 class EventFastPath(FastPath):

@@ -286,3 +286,60 @@ async def test_definitions_that_come_at_once_are_all_served_when_they_are_answer
         return (await server.call("GET", f"/apis/{widgets.GROUP}/v1/namespaces/default/{name}")).code
 
     assert await asyncio.gather(*map(define, range(12))) == [200] * 12
+
+
+def _version(name: str, *, is_stored: bool, properties: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    return {"name": name, "served": True, "storage": is_stored, "schema": schema, **fields}
+
+
+async def test_errors_of_versions_with_one_name_are_reported_once(server: Client) -> None:
+    columns = [{"name": "a", "type": "string", "jsonPath": ""}]
+    versions = [
+        _version("v1", is_stored=True, properties={}, additionalPrinterColumns=columns),
+        _version("v1", is_stored=False, properties={}, additionalPrinterColumns=[*columns, *columns]),
+    ]
+    refusal = await server.call("POST", DEFINITIONS, widgets.definition(versions=versions))
+    assert [cause["field"] for cause in refusal.body["details"]["causes"]] == [
+        "spec.versions[0].additionalPrinterColumns[0].JSONPath",
+        "spec.versions[1].additionalPrinterColumns[0].JSONPath",
+        "spec.versions[1].additionalPrinterColumns[1].JSONPath",
+        "spec.versions",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "fields", "want"),
+    [
+        pytest.param(
+            {"b": {"type": "string"}},
+            [".spec"],
+            'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included',
+            id="equal-fields-of-different-schemas",
+        ),
+        pytest.param(
+            {},
+            [],
+            (
+                'spec.versions[0].selectableFields: Invalid value: "": may only be set when '
+                "`version.schema.openAPIV3Schema` is not included"
+            ),
+            id="different-fields-of-equal-schemas",
+        ),
+    ],
+)
+async def test_selectable_fields_go_with_schemas(
+    server: Client, own: dict[str, Any], fields: list[str], want: str
+) -> None:
+    common = {"spec": {"type": "string"}}
+    versions = [
+        _version("v1", is_stored=True, properties=common, selectableFields=[{"jsonPath": ".spec"}]),
+        _version(
+            "v2",
+            is_stored=False,
+            properties={**common, **own},
+            selectableFields=[{"jsonPath": each} for each in fields],
+        ),
+    ]
+    refusal = await server.call("POST", DEFINITIONS, widgets.definition(versions=versions))
+    assert want in refusal.body["message"]
