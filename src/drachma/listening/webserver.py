@@ -1,4 +1,8 @@
-"""Applications of aiohttp behind the listener: node endpoints, webhooks, extension APIs, metrics and status pages."""
+"""Applications of aiohttp behind the listener: node endpoints, webhooks, extension APIs, metrics and status pages.
+
+Bodies are read before anything knows who sends them, so they count in the budget that all ports of a process share,
+until their requests are answered. aiohttp itself limits requests that a client sends ahead of answers.
+"""
 
 import asyncio
 import contextlib
@@ -31,6 +35,9 @@ class _Connection(web.RequestHandler):
         self._guard: guarding.Guard | None = None
         self._has_streams = has_streams
         self._answering = 0
+        self._held_bytes = 0
+        """Bytes of the request that is arriving or answered, which count in the budget until it is answered."""
+        self._is_held = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -45,6 +52,11 @@ class _Connection(web.RequestHandler):
             self._guard.lose()
 
     def data_received(self, data: bytes) -> None:
+        if self._is_held:
+            self._held_bytes += len(data)
+            if not self._slot.hold(self._held_bytes) and self._guard is not None:
+                self._guard.give_up()
+                return
         super().data_received(data)
         if self._guard is not None and not self._answering and not self._guard.awaits_head:
             self._guard.await_head()
@@ -65,9 +77,15 @@ class _Connection(web.RequestHandler):
         if self._guard is not None:
             self._guard.work()
 
+    def end_body(self) -> None:
+        """Record that the body of the request is complete. What follows belongs to a stream, which holds nothing."""
+        self._is_held = False
+
     def end_answer(self) -> None:
         """Record that a request is answered."""
         self._answering -= 1
+        self._is_held, self._held_bytes = True, 0
+        self._slot.hold(0)
         if self._guard is not None and not self._answering:
             self._guard.wait()
 
@@ -165,6 +183,7 @@ def _make_guard(limits: limiting.Limits) -> Any:
                 except TimeoutError:
                     text = f"the body was not complete after {limits.body_seconds:g} s\n"
                     return web.Response(status=408, text=text)
+            connection.end_body()
             return await handler(request)
         finally:
             connection.end_answer()

@@ -23,6 +23,7 @@ from drachma.queueing.rules.webhooks import Webhook
 from drachma.runtime.clock import Clock
 from drachma.server.access import certificates
 from drachma.server.lanes import Lanes
+from drachma.server.pipeline.desk import Room
 
 _MOST_BYTES: Final = 8 * 1024 * 1024
 """A review holds an object twice, each of at most 3 MiB."""
@@ -39,6 +40,11 @@ class _Desk:
     def __init__(self, lanes: Lanes, size: int) -> None:
         self._lanes: Final = lanes
         self._lane: Final = lanes.of(size)
+
+    @property
+    def is_large(self) -> bool:
+        """True if the review is decided in a lane."""
+        return self._lane is not None
 
     async def run(self, work: Callable[[], _T]) -> _T:
         return work() if self._lane is None else await self._lane.run(work)
@@ -61,10 +67,10 @@ class WebhookEndpoint:
     async def serve(self, reviews: Reviews, *, clock: Clock) -> None:
         """Serve webhooks until cancelled."""
         application = web.Application(client_max_size=_MOST_BYTES)
-        lanes = Lanes()
+        lanes, room = Lanes(), Room()
 
         def add(path: str, answer: _Answer) -> None:
-            application.router.add_post(path, _handler(answer, lanes))
+            application.router.add_post(path, _handler(answer, lanes, room))
 
         for each in webhooks.ALL:
             if each.completed is not None:
@@ -79,14 +85,21 @@ async def _convert(body: Mapping[str, Any], desk: _Desk) -> Mapping[str, Any]:
     return await desk.run(lambda: conversionwebhook.review(body))
 
 
-def _handler(answer: _Answer, lanes: Lanes) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(answer: _Answer, lanes: Lanes, room: Room) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def reply(data: bytes, desk: _Desk) -> bytes:
+        body = await desk.run(lambda: msgspec.json.decode(data, type=dict[str, Any]))
+        document = await answer(body, desk)
+        return await desk.run(lambda: msgspec.json.encode(document))
+
     async def handle(request: web.Request) -> web.Response:
         data = await request.read()
         desk = _Desk(lanes, len(data))
         try:
-            body = await desk.run(lambda: msgspec.json.decode(data, type=dict[str, Any]))
-            document = await answer(body, desk)
-            content = await desk.run(lambda: msgspec.json.encode(document))
+            if desk.is_large:
+                async with room.enter(len(data), request):
+                    content = await reply(data, desk)
+            else:
+                content = await reply(data, desk)
         except (msgspec.MsgspecError, errors.DecodeError) as error:
             return web.Response(status=400, text=str(error))
         return web.Response(body=content, content_type="application/json")

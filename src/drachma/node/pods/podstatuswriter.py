@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from drachma import errors
 from drachma.api.pod import Pod
@@ -17,13 +17,18 @@ _REFUSALS: Final = (errors.BadRequestError, errors.ForbiddenError, errors.Invali
 """Answers that a repetition of the request is not likely to change."""
 
 
+_Facts: TypeAlias = Mapping[tuple[str, str], str | int]
+"""Facts by kind and name that tell an older status from a newer one: phase, conditions and restarts."""
+
+
 class PodStatusWriter:
     """Writer of the statuses of one pod."""
 
     def __init__(self, api: PodAPI) -> None:
         self._api: Final = api
         self._version = 0
-        self._conditions: Mapping[str, str] = {}
+        self._facts: _Facts = {}
+        """Facts of the last status."""
         self._refusal = ""
 
     async def write(self, pod: Pod, content: dict[str, Any]) -> bool:
@@ -32,10 +37,8 @@ class PodStatusWriter:
         Raises:
             errors.RefusedError, errors.UnreachableError: it may be written later.
         """
-        # Conditions without a status are removed.
-        own = {each["type"]: each["status"] for each in content.get("conditions", ()) if "status" in each}
         # A watch may bring the new status before the API server's answer arrives.
-        self._conditions = own
+        self._facts = own = _facts_of_content(content)
         try:
             stored_pod = await self._api.write_status(pod, content)
         except (errors.ObjectNotFoundError, errors.ObjectConflictError):
@@ -45,16 +48,20 @@ class PodStatusWriter:
             self._report_refusal(pod, str(error))
             return False
         self._version = resourceversion.number(stored_pod.metadata.resource_version)
-        self._conditions = {each.type: each.status for each in stored_pod.status.conditions if each.type in own}
+        self._facts = {name: value for name, value in _facts_of_pod(stored_pod).items() if name in own}
         self._refusal = ""
         return True
 
     def is_contradicted(self, pod: Pod) -> bool:
-        """Return True if a version of the pod that is newer than the last write has other conditions."""
+        """Return True if a version of the pod that is newer than the last write has another status.
+
+        Another client may have written it, or an API server that was stopped carries out an earlier write of this node
+        after a later one, though the node has given the request up.
+        """
         if resourceversion.number(pod.metadata.resource_version) <= self._version:
             return False
-        conditions = {each.type: each.status for each in pod.status.conditions}
-        return any(conditions.get(kind) != status for kind, status in self._conditions.items())
+        facts = _facts_of_pod(pod)
+        return any(facts.get(name) != value for name, value in self._facts.items())
 
     def _report_refusal(self, pod: Pod, refusal: str) -> None:
         if refusal == self._refusal:
@@ -65,3 +72,22 @@ class PodStatusWriter:
         )
         message = f"The API server refuses the pod's status: {refusal}"
         self._api.record(pod, reason="FailedStatus", message=message, is_warning=True)
+
+
+def _facts_of_content(content: Mapping[str, Any]) -> _Facts:
+    """Return the facts of a status that is written. Conditions without a status are removed."""
+    facts: dict[tuple[str, str], str | int] = {("phase", ""): content["phase"]} if "phase" in content else {}
+    for condition in content.get("conditions", ()):
+        if "status" in condition:
+            facts["condition", condition["type"]] = condition["status"]
+    for container in (*content.get("initContainerStatuses", ()), *content.get("containerStatuses", ())):
+        facts["restarts", container["name"]] = container["restartCount"]
+    return facts
+
+
+def _facts_of_pod(pod: Pod) -> _Facts:
+    status = pod.status
+    facts: dict[tuple[str, str], str | int] = {("phase", ""): status.phase}
+    facts |= {("condition", each.type): each.status for each in status.conditions}
+    containers = (*status.init_container_statuses, *status.container_statuses)
+    return facts | {("restarts", each.name): each.restart_count for each in containers}

@@ -139,6 +139,8 @@ class PodWorker:
             await self._attempt(self._recall, reason="FailedRecall")
         if podstate.has_ended(self._pod):
             await self._release()
+            # The stored status stands, whatever was recalled of the containers.
+            self._is_dirty.clear()
             await self._finish()
             return
         verdict = self._services.resources.admit(self._pod)
@@ -169,9 +171,21 @@ class PodWorker:
         self._is_released = True
 
     async def _finish(self) -> None:
-        """Delete the pod when it has to end. Its containers have ended, and its claims are unprepared."""
+        """Keep the pod's last status until it has to end, then delete it.
+
+        Its containers have ended, and its claims are unprepared.
+        """
         services = self._services
-        await self._has_to_end.wait()
+        corrections = asyncio.create_task(self._write_statuses(), name=f"last status of {self._pod.metadata.name}")
+        end = asyncio.create_task(self._has_to_end.wait())
+        try:
+            await asyncio.wait({corrections, end}, return_when=asyncio.FIRST_COMPLETED)
+            if corrections.done():
+                corrections.result()
+        finally:
+            for task in (corrections, end):
+                task.cancel()
+            await asyncio.gather(corrections, end, return_exceptions=True)
         await self._retry_until_done(lambda: services.api.delete(self._pod), reason="FailedDelete")
         services.clean_up(self._pod)
 

@@ -233,6 +233,30 @@ async def test_a_status_that_another_client_overwrites_is_corrected(node: FakeNo
         assert conditions(node.api.statuses[-1])["Ready"] == "True"
 
 
+async def test_an_earlier_status_that_the_api_server_carries_out_late_is_corrected(node: FakeNode) -> None:
+    """A stopped API server goes on with all requests that it has, in any order, also with those given up."""
+    node.runtime.plans["c"] = [Plan(5)]
+    pod = make_pod(policy="Never")
+    async with _running(node, pod) as (worker, task):
+        await node.clock.advance(10)
+        (*_, last) = node.api.statuses
+        assert last["phase"] == "Succeeded"
+        count = len(node.api.statuses)
+        earlier = PodStatus(
+            phase="Running",
+            conditions=tuple(PodCondition(type=kind, status=status) for kind, status in conditions(last).items()),
+        )
+        metadata = structs.replace(pod.metadata, resource_version="1000")
+        worker.update(structs.replace(pod, metadata=metadata, status=earlier))
+        await node.clock.advance(0)
+        assert len(node.api.statuses) == count + 1
+        assert node.api.phases[-1] == "Succeeded"
+        assert not task.done()
+        worker.update(deleted(pod))
+        await node.clock.advance(0)
+        assert task.done()
+
+
 def _restarted(pod: Pod) -> Pod:
     return structs.replace(pod, status=PodStatus(phase="Running", container_statuses=(ContainerStatus(name="c"),)))
 
