@@ -24,6 +24,7 @@ BENCHMARKS = (
     "store",
     "server",
     "bodies",
+    "holds",
     "policies",
     "webhooks",
     "client",

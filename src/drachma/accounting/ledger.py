@@ -12,6 +12,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from drachma.accounting import policies, ports, requests, resourcenames
 from drachma.api import node as nodes
 from drachma.api import pod
@@ -52,7 +54,7 @@ def without(requested: resourcenames.Nanos, settled: policies.Settlement | None)
     return {name: max(amount - settled.drawn.get(name, 0), 0) for name, amount in requested.items()}
 
 
-class Booking(NamedTuple):
+class Booking(msgspec.Struct, frozen=True):
     """Pod on a node."""
 
     pod: pod.Pod

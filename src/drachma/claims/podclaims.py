@@ -8,7 +8,7 @@ claim is data, or an error in upstream's words: the pod waits for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -49,7 +49,7 @@ class Claims(Protocol):
     def get(self, namespace: str, name: str) -> resourceclaim.ResourceClaim | None: ...
 
 
-class PodClaim(NamedTuple):
+class PodClaim(msgspec.Struct, frozen=True):
     """Entry of a pod's claims, and its claim."""
 
     name: str

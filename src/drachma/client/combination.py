@@ -10,7 +10,9 @@ because the later one may be based on a version that the earlier one replaces.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
 
 from drachma import errors
 
@@ -21,7 +23,7 @@ WriteT = TypeVar("WriteT")
 StoredT = TypeVar("StoredT")
 
 
-class _Request(NamedTuple, Generic[WriteT, StoredT]):
+class _Request(msgspec.Struct, Generic[WriteT, StoredT], frozen=True, eq=False):
     """A commit that waits, with the objects that it writes."""
 
     writes: Sequence[WriteT]

@@ -9,7 +9,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -58,7 +58,7 @@ Body: TypeAlias = bytes | meta.Object | protocol.Document | transactions.StatusC
 none, such as a binding, or a change of which only the server knows what it does to the object."""
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True):
     """A create, update, patch, delete or deletecollection. ``media_type`` is that of a text body."""
 
     verb: str

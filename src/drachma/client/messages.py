@@ -237,8 +237,8 @@ decode_answer: Final = msgspec.msgpack.Decoder(Answer).decode
 
 def pack(write: local.Write) -> WireWrite:
     """Return a write as it travels."""
-    verb, place, body, query, media_type = write
-    texts = {name: tuple(values) for name, values in query.items()}
+    verb, place, body, media_type = write.verb, write.place, write.body, write.media_type
+    texts = {name: tuple(values) for name, values in write.query.items()}
     match body:
         case bytes():
             return WireWrite(verb, place, texts, media_type, text=body)

@@ -13,7 +13,7 @@ Cancelling a call leaves open whether a write was made.
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -51,7 +51,7 @@ class Source(Protocol):
         """The whole object with its apiVersion and kind; over HTTP it is copied from the answer on each access."""
 
 
-class StoredObject(NamedTuple, Generic[ObjectT]):
+class StoredObject(msgspec.Struct, Generic[ObjectT], frozen=True):
     """An object that a write has stored, and the JSON that it was decoded from."""
 
     object: ObjectT
@@ -81,7 +81,7 @@ class Change(enum.StrEnum):
     BOOKMARK = "BOOKMARK"
 
 
-class Event(NamedTuple, Generic[ObjectT]):
+class Event(msgspec.Struct, Generic[ObjectT], frozen=True):
     """One event of a watch. A deleted object is in its last state; of a bookmark only the resource version counts."""
 
     change: Change

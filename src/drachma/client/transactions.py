@@ -6,27 +6,29 @@ the other as upstream's components do, and other clients see the states in betwe
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+
+import msgspec
 
 from drachma import errors
 from drachma.api import meta, pod, struct
 from drachma.client import patches, protocol, target
 
 
-class Create(NamedTuple):
+class Create(msgspec.Struct, frozen=True):
     """Creation of an object, as by ``Client.create``."""
 
     made: meta.Object
 
 
-class Update(NamedTuple):
+class Update(msgspec.Struct, frozen=True):
     """Replacement of an object of a complete kind, as by ``Client.update``."""
 
     changed: meta.Object
     subresource: str = ""
 
 
-class Patch(NamedTuple):
+class Patch(msgspec.Struct, frozen=True):
     """Patch of an object, as by ``Client.patch``."""
 
     kind: target.Of[Any]
@@ -36,14 +38,14 @@ class Patch(NamedTuple):
     subresource: str = ""
 
 
-class CreateDocument(NamedTuple):
+class CreateDocument(msgspec.Struct, frozen=True):
     """Creation of an object from its document, as by ``Client.create_document``."""
 
     kind: target.Of[Any]
     document: Mapping[str, Any]
 
 
-class UpdateDocument(NamedTuple):
+class UpdateDocument(msgspec.Struct, frozen=True):
     """Replacement of an object by its document, as by ``Client.update_document``."""
 
     kind: target.Of[Any]
@@ -51,7 +53,7 @@ class UpdateDocument(NamedTuple):
     subresource: str = ""
 
 
-class PatchStored(NamedTuple):
+class PatchStored(msgspec.Struct, frozen=True):
     """Patch of an object, as by ``Client.patch_stored``."""
 
     kind: target.Of[Any]
@@ -65,21 +67,21 @@ DocumentChange: TypeAlias = CreateDocument | UpdateDocument | PatchStored
 """Changes whose results are ``protocol.StoredObject``: the object with the JSON that it was decoded from."""
 
 
-class Bind(NamedTuple):
+class Bind(msgspec.Struct, frozen=True):
     """Binding of a pod to a node, as by ``Client.bind``."""
 
     bound: pod.Pod
     node: str
 
 
-class Finalizers(NamedTuple):
+class Finalizers(msgspec.Struct, frozen=True):
     """Replacement of the finalizers of an unchanged object, as by a merge patch with its uid and resource version."""
 
     known: meta.Object
     finalizers: tuple[str, ...]
 
 
-class StatusChange(NamedTuple):
+class StatusChange(msgspec.Struct, frozen=True):
     """Another status for an object, and other finalizers in the same change.
 
     Without ``fields``, the whole status of a complete kind is replaced, and the object must still be exactly
@@ -95,7 +97,7 @@ class StatusChange(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-class Delete(NamedTuple):
+class Delete(msgspec.Struct, frozen=True):
     """Deletion of an object, as by ``Client.delete`` with its uid as precondition."""
 
     known: meta.Object

@@ -222,8 +222,8 @@ class Reader(Generic[ObjectT]):
         return msgspec.convert(examined.document, self._form.decoded, dec_hook=hooks.decode)
 
     def _restore(self, decoded: Any) -> ObjectT:
-        restored = self._form.restore(decoded)
-        return cast(ObjectT, conversion.to_memory(restored) if self._is_reshaped else restored)
+        restored: ObjectT = self._form.restore(decoded)
+        return cast(ObjectT, conversion.to_memory(restored)) if self._is_reshaped else restored
 
 
 def document(data: bytes, resource: target.Target[Any]) -> dict[str, Any]:

@@ -84,7 +84,8 @@ class NodeTaintEviction:
         tolerated = _tolerated_seconds(pod, tuple(_no_execute(on)) if on is not None else ())
         if tolerated is None:
             if self._evictions.pop(key, None) is not None:
-                self._evictor.tell(podeviction.PodID(*key, pod.metadata.uid), f"Cancelling deletion of Pod {key}")
+                pod_id = podeviction.PodID(key.namespace, key.name, pod.metadata.uid)
+                self._evictor.tell(pod_id, f"Cancelling deletion of Pod {key}")
             return
         now = self._clock.monotonic()
         earlier = self._evictions.get(key)
@@ -103,7 +104,8 @@ class NodeTaintEviction:
         if seconds > 0:
             return controller.After(seconds)
         message = f"Marking for deletion Pod {key}"
-        outcome = await self._evictor.delete(podeviction.PodID(*key, pod_eviction.uid), message=message)
+        pod_id = podeviction.PodID(key.namespace, key.name, pod_eviction.uid)
+        outcome = await self._evictor.delete(pod_id, message=message)
         if self._evictions.get(key) == pod_eviction:
             del self._evictions[key]
         if outcome is podeviction.EvictionResult.DELETED:

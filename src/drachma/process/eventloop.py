@@ -1,8 +1,7 @@
 """The runtime of long-running commands: uvloop, a garbage collector tuned for objects that stay, and the C heap.
 
-An API server keeps hundreds of thousands of objects without cycles. With Python's default thresholds the collector
-scans them again and again and finds nothing, which takes a quarter of the processor time of a busy control plane. So
-objects that exist at the start are never scanned, and the others are scanned more rarely; cycles are still collected.
+With Python's default thresholds the garbage collector takes a quarter of the processor time of a busy control plane. So
+objects that exist at the start are never scanned, and the others as :mod:`drachma.process.collection` says.
 
 By default glibc raises the size from which it maps memory separately up to 32 MiB, once blocks of such a size were
 freed. From then on the buffers of TLS connections (256 KiB each) and large documents lie between small blocks in the
@@ -23,8 +22,7 @@ from typing import Final
 
 import uvloop
 
-_THRESHOLDS: Final = (50_000, 10, 20)
-"""New containers before a collection of the youngest generation, and collections before one of each older."""
+from drachma.process import collection
 
 _SWITCH_SECONDS: Final = 0.0005
 """Time for which a thread may compute while the event loop waits for Python's lock."""
@@ -44,12 +42,16 @@ def runner() -> Iterator[asyncio.Runner]:
     """Yield a runner for the coroutines of one command, and restore the interpreter's settings at the end."""
     before, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
+    gc.set_threshold(*collection.THRESHOLDS)
     sys.setswitchinterval(_SWITCH_SECONDS)
     return_freed_memory()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop_runner:
-            yield loop_runner
+            old_generations = collection.OldGenerations(loop_runner.get_loop())
+            try:
+                yield loop_runner
+            finally:
+                old_generations.stop()
     finally:
         sys.setswitchinterval(interval)
         gc.set_threshold(*before)

@@ -25,7 +25,7 @@ IndexFunction: TypeAlias = Callable[[ObjectT], Iterable[str]]
 """Function from an object to its values in an index. It must depend on the object only."""
 
 
-class Key(NamedTuple):
+class Key(msgspec.Struct, frozen=True, order=True, gc=False):
     """Identity of an object among those of its kind; the namespace is empty for cluster scope."""
 
     namespace: str
@@ -70,13 +70,13 @@ class _Index(Generic[ObjectT]):
             defects.PROCESS.report("index", f"{type(new).__name__} {key}")
             values = ()
         after = values if values.__class__ is tuple else tuple(values)
-        if key in self._values:
-            if self._values[key] == after:
-                # Most changes leave the index values as they are.
-                for value in after:
-                    self._buckets[value][key] = new
-                return
-            self.drop(key)
+        before = self._values.get(key, ())
+        if before == after:
+            # Most changes leave the index values as they are.
+            for value in after:
+                self._buckets[value][key] = new
+            return
+        self.drop(key)
         if after:
             self._values[key] = after
             for value in after:

@@ -92,8 +92,9 @@ class Binder:
         No pod should be decided sooner. Its writes would come between those of earlier pods and delay them, and the
         decision would rest on an older state than necessary.
         """
-        async with self._slots:
-            pass
+        if self._slots.locked():
+            async with self._slots:
+                pass
 
     async def bind(self, batch: Sequence[Binding]) -> None:
         """Write everything for pods that are bound together, the bindings last.
@@ -159,7 +160,9 @@ class Binder:
 
     def _prepare(self, binding: Binding) -> None:
         placed = binding.placed
-        own_handle = self._handle._replace(scheduler=placed.info.scheduler)
+        own_handle = self._handle
+        if placed.info.scheduler != own_handle.scheduler:
+            own_handle = own_handle._replace(scheduler=placed.info.scheduler)
         binding.work = self._profile.pre_bind(placed.cycle, placed.assignment, handle=own_handle)
 
     async def _bind(self, binding: Binding) -> None:

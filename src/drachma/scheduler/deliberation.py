@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 from collections.abc import Callable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -139,8 +140,8 @@ class _DelayedSource(Generic[ObjectT]):
         change = self._deliberation.change
         self._source.add_handler(
             informer.Handler(
-                added=lambda new: change(handler.added, new),
-                updated=lambda old, new: change(handler.updated, old, new),
-                deleted=lambda deleted: change(handler.deleted, deleted),
+                added=functools.partial(change, handler.added),
+                updated=functools.partial(change, handler.updated),
+                deleted=functools.partial(change, handler.deleted),
             )
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final
 
 
@@ -18,10 +18,13 @@ class WriteTurns:
         self._locks: Final[dict[str, asyncio.Lock]] = {}
         self._users: Final[dict[str, int]] = {}
 
-    @contextlib.asynccontextmanager
-    async def take(self, keys: Iterable[str]) -> AsyncIterator[None]:
+    def take(self, keys: Iterable[str]) -> contextlib.AbstractAsyncContextManager[None]:
         """Hold the locks of all keys, taken in one order, so that no two holders wait for each other."""
         ordered = sorted(keys)
+        return self._take(ordered) if ordered else contextlib.nullcontext()
+
+    @contextlib.asynccontextmanager
+    async def _take(self, ordered: Sequence[str]) -> AsyncIterator[None]:
         for key in ordered:
             self._users[key] = self._users.get(key, 0) + 1
         try:

@@ -1,11 +1,13 @@
 """Lifecycle of custom resource definitions: names, conditions, and removal of their objects.
 
 After every write of a definition, and before the writer is answered, its names are accepted if they are free, and it is
-established: from then on its kind is served. A deleted definition stays until its objects are removed in the
-background. A server that starts completes what an earlier one left.
+established: from then on its kind is served. Large definitions are decided and made into kinds in threads. A deleted
+definition stays until its objects are removed in the background. A server that starts completes what an earlier one
+left.
 """
 
 import asyncio
+import functools
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -13,9 +15,10 @@ from typing import Any, Final
 import msgspec
 
 from drachma.api import meta
-from drachma.server import mediatypes, status
+from drachma.server import lanes, mediatypes, status
 from drachma.server.calls.call import Body, Call, Target
 from drachma.server.kinds.apiextensions import customresourcedefinition, extensions, naming
+from drachma.server.pipeline.desk import Desks
 from drachma.server.pipeline.dispatcher import Dispatcher
 from drachma.server.surface import resources, verbs
 from drachma.server.user import User
@@ -31,8 +34,14 @@ _DELETE: Final = msgspec.json.encode({"apiVersion": "v1", "kind": "DeleteOptions
 class Definitions:
     """Maintains the definitions of a dispatcher, which reports every write of one."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, kinds: extensions.Extensions, *, desks: Desks, lanes: lanes.Lanes
+    ) -> None:
+        """``kinds`` are the kinds of the dispatcher's definitions."""
         self._dispatcher: Final = dispatcher
+        self._kinds: Final = kinds
+        self._desks: Final = desks
+        self._lanes: Final = lanes
         self._store: Final = dispatcher.services.store
         self._turn: Final = asyncio.Lock()
         self._settling: asyncio.Task[Any] | None = None
@@ -53,9 +62,17 @@ class Definitions:
                     # A name that one definition gives up may be free for another.
                     for definition in self._definitions():
                         await self._settle(definition)
+                await self._make_kinds()
             finally:
                 self._settling = None
             self._end_watches()
+
+    async def _make_kinds(self) -> None:
+        """Make the kinds of large definitions."""
+        while unmade := self._kinds.unmade():
+            for entry in unmade:
+                lane = self._lanes.of(len(entry.data)) or self._lanes.costly
+                self._kinds.add(await lane.run(functools.partial(extensions.MadeKind, entry)))
 
     def _end_watches(self) -> None:
         """End the watches of kinds that are gone or have changed."""
@@ -179,7 +196,7 @@ class Definitions:
             user_agent=_AGENT,
         )
         try:
-            await self._dispatcher.dispatch(call)
+            await self._dispatcher.dispatch(call, self._desks)
         except status.StatusError as error:
             # A concurrent change or deletion has triggered another pass.
             if error.reason not in ("NotFound", "Conflict"):

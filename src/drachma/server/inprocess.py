@@ -127,9 +127,9 @@ class InProcess:
             raise refusal.error(error.document) from None
 
     def _make_write_call(self, request: local.Write, surface: apisurface.ApiSurface) -> Call:
-        verb, place, content, query, media_type = request
+        content, media_type = request.body, request.media_type
         body = Body(content, media_type) if isinstance(content, bytes) else Body(b"", media_type, content)
-        return self._make_call(verb, place, body, query=query, surface=surface)
+        return self._make_call(request.verb, request.place, body, query=request.query, surface=surface)
 
     def _make_call(
         self, verb: str, place: local.Place, body: Body, *, query: local.Query, surface: apisurface.ApiSurface

@@ -375,7 +375,7 @@ class Simulation:
         if waiting_pod is not None:
             return waiting_pod
         bookings = (booking for info in self.snapshot.nodes for booking in info.ledger.bookings.values())
-        return next((each.pod for each in bookings if cache.key_of(each.pod) == (namespace, name)), None)
+        return next((each.pod for each in bookings if cache.key_of(each.pod) == cache.Key(namespace, name)), None)
 
     def with_claims(self, waiting_pod: pod.Pod) -> pod.Pod | Waiting:
         """Create the claims of a pod from its templates, and return the pod with their names in its status."""

@@ -33,7 +33,7 @@ class Key(NamedTuple):
         return f"{self.resource} {place}"
 
 
-class Body(NamedTuple):
+class Body(msgspec.Struct, frozen=True):
     """Content of one object: its JSON, and the decoded value if the writer has it."""
 
     data: bytes

@@ -33,8 +33,8 @@ class Create(msgspec.Struct, frozen=True, eq=False):
 
     def event(self, _current: record.Record | None, revision: int) -> record.Event:
         _check_key(self.key, self.uid)
-        data, value = self.draft(revision)
-        new = record.Record(self.key, self.uid, revision, revision, data, value)
+        body = self.draft(revision)
+        new = record.Record(self.key, self.uid, revision, revision, body.data, body.value)
         return record.Event(_ADDED, _check_body(new), None)
 
 
@@ -52,8 +52,8 @@ class Update(msgspec.Struct, frozen=True, eq=False):
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
         assert current is not None, "the engine has checked the precondition"
-        data, value = self.draft(revision)
-        new = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        body = self.draft(revision)
+        new = record.Record(self.key, current.uid, current.create_revision, revision, body.data, body.value)
         return record.Event(_MODIFIED, _check_body(new), current)
 
 
@@ -77,8 +77,8 @@ class Amend(msgspec.Struct, frozen=True, eq=False):
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
         assert current is not None, "the engine has checked the precondition"
-        data, value = self.draft(current, revision)
-        new = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        body = self.draft(current, revision)
+        new = record.Record(self.key, current.uid, current.create_revision, revision, body.data, body.value)
         return record.Event(_MODIFIED, _check_body(new), current)
 
 
@@ -101,8 +101,8 @@ class Delete(msgspec.Struct, frozen=True, eq=False):
 
     def event(self, current: record.Record | None, revision: int) -> record.Event:
         assert current is not None, "the engine has checked the precondition"
-        data, value = record.Body(current.data) if self.draft is None else self.draft(current, revision)
-        last = record.Record(self.key, current.uid, current.create_revision, revision, data, value)
+        body = record.Body(current.data) if self.draft is None else self.draft(current, revision)
+        last = record.Record(self.key, current.uid, current.create_revision, revision, body.data, body.value)
         return record.Event(_DELETED, _check_body(last), current)
 
 

@@ -87,7 +87,7 @@ def answer(base: Simulation, key: Key | None, change: Change) -> Answer:
 
 
 def _find(base: Simulation, key: Key) -> pod.Pod:
-    subject = base.find(*key)
+    subject = base.find(key.namespace, key.name)
     if subject is None:
         raise errors.InvalidValueError(f"pod {key}: does not exist, or another scheduler places it")
     if subject.spec.node_name:

@@ -113,7 +113,7 @@ class Workshop:
         """Return the explanation of a pod, or None if the scheduler does not know it. Raises errors.ForbiddenError."""
 
         def question(simulation: Simulation) -> PodAnswer | None:
-            subject = simulation.find(*key)
+            subject = simulation.find(key.namespace, key.name)
             if subject is None:
                 return None
             explained = podexplanation.explain(simulation, subject)
@@ -127,7 +127,7 @@ class Workshop:
         """Return the nodes on which a claim could be allocated, or None for an allocated or unknown claim."""
 
         def question(simulation: Simulation) -> ClaimAnswer | None:
-            claim = simulation.snapshot.claims.get(*key)
+            claim = simulation.snapshot.claims.get(key.namespace, key.name)
             if claim is None or claim.status.allocation is not None:
                 return None
             nodes = sorted((info.place for info in simulation.snapshot.nodes), key=lambda place: place.name)
@@ -141,7 +141,7 @@ class Workshop:
         """Return the explanations of a workload. Raises errors.ForbiddenError."""
         async with self._lock:
             objects = await livecluster.read_queueing(self._view.client)
-            return await asyncio.to_thread(lambda: QueueingState(objects, now).explain(*key))
+            return await asyncio.to_thread(lambda: QueueingState(objects, now).explain(key.namespace, key.name))
 
     async def _simulation(self) -> Simulation:
         version = self._view.generation, self._view.model.version

@@ -108,7 +108,7 @@ class QueueFollower:
     def _set_local_queue(self, key: cache.Key) -> None:
         """Report a local queue that was added, changed or deleted."""
         local = self._caches.local_queues.cache.get(key.name, namespace=key.namespace)
-        self._admitter().set_local_queue(key, local)
+        self._admitter().set_local_queue((key.namespace, key.name), local)
         self._reconcile_waiting(key)
         pending = self._admitter().queues.get(local.spec.cluster_queue) if local is not None else None
         if pending is not None:

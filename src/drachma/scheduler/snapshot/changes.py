@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+import msgspec
 
 from drachma.accounting import requests
 from drachma.api import compositepodgroup, devicetaintrule, pod, podgroup
@@ -64,7 +66,7 @@ _LABELS = {
 }
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True):
     """One change. ``old`` is None for a new object, and ``new`` for a deleted one."""
 
     resource: Resource

@@ -10,7 +10,8 @@ import functools
 import itertools
 import uuid
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from drachma import allocator
 from drachma.accounting import extendedresources
@@ -22,7 +23,7 @@ from drachma.scheduler.snapshot import claimtracker, nodechanges, nodeclass, nod
 from drachma.scheduler.snapshot import nodes as snapshotnodes
 
 
-class NodeDevices(NamedTuple):
+class NodeDevices(msgspec.Struct, frozen=True):
     """Node with its allocator and catalog."""
 
     info: nodeinfo.NodeInfo

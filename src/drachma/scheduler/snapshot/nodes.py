@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from drachma import errors
 from drachma.accounting import ledger
@@ -29,7 +30,7 @@ DemandOf = Callable[[pod.Pod], ledger.Demand]
 """Function that returns the demand of a pod on a node."""
 
 
-class _Home(NamedTuple):
+class _Home(msgspec.Struct, frozen=True, gc=False):
     node: str
     is_assumed: bool
 

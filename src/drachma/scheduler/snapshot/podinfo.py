@@ -17,23 +17,20 @@ from drachma.scheduler.snapshot import podaffinity
 class PodInfo:
     """Pod that waits for a node."""
 
-    __slots__ = ("_affinity", "_demand", "_extended", "key", "pod", "priority", "uid")
+    __slots__ = ("_affinity", "_demand", "_extended", "key", "pod", "priority", "scheduler", "uid")
 
     def __init__(self, waiting_pod: pod.Pod) -> None:
         self.pod = waiting_pod
         self.uid = waiting_pod.metadata.uid
         self.key = cache.key_of(waiting_pod)
         self.priority = waiting_pod.spec.priority or 0
+        self.scheduler = podstate.scheduler_name(waiting_pod)
+        """Name of the scheduler that places the pod."""
         self._demand: ledger.Demand | None = None
         self._extended: tuple[str, ...] | None = None
         self._affinity: podaffinity.PodAffinity | None = (
             None if podaffinity.is_stated(waiting_pod) else podaffinity.NONE
         )
-
-    @property
-    def scheduler(self) -> str:
-        """Name of the scheduler that places the pod."""
-        return podstate.scheduler_name(self.pod)
 
     @property
     def demand(self) -> ledger.Demand:

@@ -10,7 +10,9 @@ import datetime as dt
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from drachma.api import meta
 from drachma.server.surface.strategy import FastPath, Marks
@@ -100,18 +102,19 @@ class Template:
         return b"".join(pieces)
 
 
-class StoredMarks(NamedTuple):
+class StoredMarks(msgspec.Struct, frozen=True):
     """Marks of a stored object: ``values`` are names, texts and versions, in this order, ``sizes`` their numbers.
 
-    ``times`` are those of the marks and those in the metadata.
+    ``times`` are those of the marks and those in the metadata. ``subdomains`` are places of names that are no labels.
     """
 
     values: list[bytes]
     sizes: tuple[int, int, int]
     times: list[bytes]
+    subdomains: list[int]
 
 
-NO_MARKS: Final = StoredMarks([], (0, 0, 0), [])
+NO_MARKS: Final = StoredMarks([], (0, 0, 0), [], [])
 
 
 def _mark_document(document: Mapping[str, Any], fast_path: FastPath) -> StoredMarks | None:
@@ -123,13 +126,14 @@ def _mark_document(document: Mapping[str, Any], fast_path: FastPath) -> StoredMa
     moments = [entry["time"] for entry in metadata.get("managedFields") or () if "time" in entry]
     times = [each.encode() for each in (*marks.times, metadata["creationTimestamp"], *moments)]
     values = [each.encode() for each in (*marks.names, *marks.texts, *marks.versions)]
-    return StoredMarks(values, (len(marks.names), len(marks.texts), len(marks.versions)), times)
+    sizes = len(marks.names), len(marks.texts), len(marks.versions)
+    return StoredMarks(values, sizes, times, find_subdomains(values[: sizes[0]]))
 
 
 class Output(Template):
     """Text of the objects that a stencil makes."""
 
-    __slots__ = ("_fast_path", "_known", "_mark_places", "_sizes", "_time_places")
+    __slots__ = ("_fast_path", "_known", "_mark_places", "_sizes", "_subdomains", "_time_places")
 
     def __init__(
         self, body: record.Body, placeholders: Sequence[bytes], *, fast_path: FastPath, known: "Fills"
@@ -144,6 +148,8 @@ class Output(Template):
             self._known = known
         self._fast_path: Final = fast_path
         self._sizes: Final = marks.sizes
+        self._subdomains: Final = marks.subdomains
+        """Those of all objects that the stencil makes: a name has the form of its placeholder."""
         self._mark_places: Final = [placeholders.index(value) for value in marks.values]
         self._time_places: Final = [placeholders.index(value) for value in marks.times]
 
@@ -160,10 +166,11 @@ class Output(Template):
             [values[place] for place in self._mark_places],
             self._sizes,
             [values[place] for place in self._time_places],
+            self._subdomains,
         )
 
 
-class _Fill(NamedTuple):
+class _Fill(msgspec.Struct, frozen=True):
     """Text of an object, the stencil that made it, and the values that it was filled with."""
 
     data: bytes
@@ -216,6 +223,8 @@ def read_values(marks: Marks) -> list[bytes] | None:
 
 def find_subdomains(names: Sequence[bytes]) -> list[int]:
     """Return the positions of names that are no labels, so that fewer rules accept them."""
+    if b"." not in b"".join(names) and max(map(len, names), default=0) <= _LABEL_LENGTH:
+        return []
     return [position for position, name in enumerate(names) if b"." in name or len(name) > _LABEL_LENGTH]
 
 

@@ -222,7 +222,7 @@ def _replace_names(
     """Return the same change of another object, with the status in a body."""
     assert existing is not None, "a status belongs to a stored object"
     base = codec.decode_part(existing.data, type(change.base))
-    return change._replace(base=base, status=codec.decode_part(body, type(change.status)))
+    return structs.replace(change, base=base, status=codec.decode_part(body, type(change.status)))
 
 
 def _set_finalizers(document: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ there are no stencils. A stencil holds for one version of the namespace.
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -66,7 +66,7 @@ _JSON_STRING: Final = re.compile(rb'(?<=")[^"\\]+(?=\\?"(?!:))')
 _RESOURCE_VERSION: Final = b'"resourceVersion":"%b"'
 
 
-class _Values(NamedTuple):
+class _Values(msgspec.Struct, frozen=True):
     """Values of an intent: those of the stored object, those of the request, and ``times``, which are the last."""
 
     all: Sequence[bytes]
@@ -227,10 +227,7 @@ class Stamping:
         requested = None if shapes is None else fills.read_values(marks)
         if shapes is None or requested is None:
             return None
-        subdomains = (
-            fills.find_subdomains(stored.values[: stored.sizes[0]]),
-            fills.find_subdomains(requested[: len(marks.names)]),
-        )
+        subdomains = stored.subdomains, fills.find_subdomains(requested[: len(marks.names)])
         values = _Values([*stored.values, *requested, *times], times, subdomains)
         for position, stencil in enumerate(shapes.stencils):
             decision = stencil.stamp(intent, imprint, values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -174,7 +174,7 @@ class Strategy(Protocol):
         """Return True if an update may omit the resourceVersion it is based on."""
 
 
-class Marks(NamedTuple):
+class Marks(msgspec.Struct, frozen=True):
     """Values of an object that tell it from others of its shape, and that its kind only copies.
 
     ``names`` are names and uids, of which rules check the form. No rule concerns ``texts``. ``versions`` are values of

@@ -158,9 +158,10 @@ class Application:
             ask_nodes=measurement.NodeSummaries(self._nodes.ask, clock).read,
             observers=added.observers,
         )
-        self.dispatcher: Final = Dispatcher(standard, surface, extend=extensions.Extensions(store).extend)
+        kinds = extensions.Extensions(store)
+        self.dispatcher: Final = Dispatcher(standard, surface, extend=kinds.extend)
         self._desks = Desks(self._lanes, standard, make_phases=make_phases)
-        self.definitions: Final = definitions.Definitions(self.dispatcher)
+        self.definitions: Final = definitions.Definitions(self.dispatcher, kinds, desks=self._desks, lanes=self._lanes)
         self.aggregation: Final = aggregation.Aggregation(self.dispatcher, self._nodes.fetch)
         self._presenter = answers.Presenter(clock)
         self.metrics: Final = metrics.Metrics()

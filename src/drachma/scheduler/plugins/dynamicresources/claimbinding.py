@@ -287,7 +287,8 @@ def _claim_changes(
         return []
     results = {entry.claim.metadata.uid: entry.result for entry in assigned.allocations}
     changes: list[transactions.Change] = []
-    for _, claim, consumer in _each_once(assigned.plan):
+    for entry in _each_once(assigned.plan):
+        claim, consumer = entry.claim, entry.consumer
         if bindingconditions.has_binding_conditions(
             claim.status.allocation
         ) or bindingconditions.has_binding_conditions(results.get(claim.metadata.uid)):

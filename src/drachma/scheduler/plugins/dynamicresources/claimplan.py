@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from drachma.accounting import policies
 from drachma.api import gates, nodeallocatable, pod, resourceclaim
 from drachma.claims import podclaims, reservation
@@ -128,7 +130,7 @@ class ClaimAssignment(NamedTuple):
         """
         if self.plan is None:
             return self
-        claims = tuple(entry._replace(claim=_newest(entry.claim, tracker)) for entry in self.plan.claims)
+        claims = tuple(structs.replace(entry, claim=_newest(entry.claim, tracker)) for entry in self.plan.claims)
         return self._replace(plan=self.plan._replace(claims=claims))
 
 

@@ -75,7 +75,7 @@ class DynamicResources:
             return plugin.PostFilterResult()
         unavailable = [] if devices is None else devices.unavailable
         for number in self._options.chance.sample(unavailable, len(unavailable)):
-            _, claim, consumer = plan.claims[number]
+            claim, consumer = plan.claims[number].claim, plan.claims[number].consumer
             users = claim.status.reserved_for
             is_shared = isinstance(consumer, podgroup.PodGroup)
             if not users or (len(users) == 1 and not is_shared and reservation.is_reserved_for(claim, consumer)):

@@ -1,9 +1,15 @@
-"""Kinds that stored definitions add to a surface, always up to date with the store."""
+"""Kinds that stored definitions add to a surface.
 
+The surface is up to date with the store when it is read, except for large definitions. It takes up to a second to make
+the kind of one, so its caller does that in a thread (:meth:`Extensions.unmade`). Until then the kind stays as it was.
+"""
+
+from collections.abc import Sequence
 from typing import Final
 
 from drachma.server.kinds.apiextensions import customresource, customresourcedefinition
 from drachma.server.kinds.apiextensions.definition import Definition
+from drachma.server.lanes import LARGE
 from drachma.server.reads import follower
 from drachma.server.reads.reader import Reader
 from drachma.server.surface.apisurface import ApiSurface, Kind
@@ -33,6 +39,24 @@ class Extensions:
             self._base, self._kinds = base, kinds
         return self._surface
 
+    def unmade(self) -> Sequence[record.Record]:
+        """Return the large definitions whose kinds have to be made."""
+        self._follower.catch_up()
+        return tuple(self._index.unmade.values())
+
+    def add(self, made: "MadeKind") -> None:
+        """Add the kind of a large definition, unless the definition has changed again."""
+        self._index.add(made)
+
+
+class MadeKind:
+    """Kind of an established definition; ``kind`` is None if no version is served."""
+
+    def __init__(self, entry: record.Record) -> None:
+        self.entry: Final = entry
+        self.definition: Final = Definition(entry.value, revision=entry.revision)
+        self.kind: Final = customresource.kind(self.definition) if self.definition.served else None
+
 
 def _is_served(kind: Kind, base: ApiSurface) -> bool:
     return any(base.find(kind.group, version, plural=kind.plural) is not None for version in kind.versions)
@@ -43,10 +67,13 @@ class _Kinds:
 
     def __init__(self) -> None:
         self.all: tuple[Kind, ...] = ()
+        self.unmade: Final[dict[str, record.Record]] = {}
+        """Large definitions that have changed, by name."""
         self._by_name: Final[dict[str, tuple[Definition, Kind]]] = {}
 
     def clear(self) -> None:
         self._by_name.clear()
+        self.unmade.clear()
         self._publish()
 
     def put(self, entry: record.Record) -> None:
@@ -56,16 +83,31 @@ class _Kinds:
             self.drop(entry)
             return
         definition = Definition(document, revision=entry.revision)
+        self.unmade.pop(name, None)
         previous = self._by_name.get(name)
         if previous is not None and previous[0].is_like(definition):
             return
-        if definition.served:
-            self._by_name[name] = definition, customresource.kind(definition)
+        if len(entry.data) < LARGE:
+            self._replace(MadeKind(entry))
         else:
+            self.unmade[name] = entry
+
+    def add(self, made: MadeKind) -> None:
+        name = made.entry.key.name
+        if self.unmade.get(name) is made.entry:
+            del self.unmade[name]
+            self._replace(made)
+
+    def _replace(self, made: MadeKind) -> None:
+        name = made.entry.key.name
+        if made.kind is None:
             self._by_name.pop(name, None)
+        else:
+            self._by_name[name] = made.definition, made.kind
         self._publish()
 
     def drop(self, entry: record.Record) -> None:
+        self.unmade.pop(entry.key.name, None)
         if self._by_name.pop(entry.key.name, None) is not None:
             self._publish()
 
