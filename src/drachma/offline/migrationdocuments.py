@@ -24,9 +24,9 @@ class Migrated(NamedTuple):
     """Slices of v1alpha2, for the check of the migration."""
 
 
-def is_of_first_alpha(document: Any) -> bool:
-    """Return True for a document of v1alpha2."""
-    return isinstance(document, dict) and document.get("apiVersion") == _FIRST_ALPHA
+def is_of_first_alpha(api_version: Any) -> bool:
+    """Return True for the apiVersion of v1alpha2."""
+    return bool(api_version == _FIRST_ALPHA)
 
 
 def migrate(documents: list[Any]) -> Migrated:
@@ -38,7 +38,7 @@ def migrate(documents: list[Any]) -> Migrated:
     old, unchanged = [], []
     for document in documents:
         api_version = document.get("apiVersion") if isinstance(document, dict) else None
-        if is_of_first_alpha(document):
+        if is_of_first_alpha(api_version):
             decoded = codec.decode(document)
             is_namespaced = scheme.of(type(decoded)).namespaced
             old.append(manifestfiles.with_namespace(decoded) if is_namespaced else decoded)

@@ -61,7 +61,7 @@ class ObjectFiles:
 
     def note(self, source: manifestfiles.Source, label: str) -> None:
         """Record that an object was given. Raises DecodeError if it was given before."""
-        key = str(source.content.get("kind")), label
+        key = source.kind, label
         if key in self._places:
             raise errors.DecodeError(f"{codec.title(source.content)}: is given twice, first in {self._places[key]}")
         self._places[key] = source.place
@@ -73,15 +73,16 @@ def _translate(
     """Yield all sources, with objects of v1alpha2 last and in v1. Add what v1 cannot express to ``notes``."""
     old: list[Any] = []
     places: list[str] = []
-    is_from_server = False
+    has_counterparts = False
     for source in sources:
-        if isinstance(source, manifestfiles.Source) and migrationdocuments.is_of_first_alpha(source.content):
-            old.append(source.content)
-            places.append(source.place)
-            continue
-        is_from_server |= isinstance(source, manifestfiles.Source) and _is_counterpart(source.content)
+        if isinstance(source, manifestfiles.Source):
+            if migrationdocuments.is_of_first_alpha(source.api_version):
+                old.append(source.content)
+                places.append(source.place)
+                continue
+            has_counterparts = has_counterparts or _is_counterpart(source)
         yield source
-    if not old or is_from_server:
+    if not old or has_counterparts:
         return
     try:
         done = migrationdocuments.migrate(old)
@@ -93,9 +94,15 @@ def _translate(
         yield manifestfiles.Source(f"{places[0]} (as migrated)", document)
 
 
-def _is_counterpart(document: Any) -> bool:
-    """Return True for a v1 claim or slice that represents an object of v1alpha2."""
-    match document:
+def _is_counterpart(source: manifestfiles.Source) -> bool:
+    """Return True for a v1 claim or slice that represents an object of v1alpha2, so that its server has translated it.
+
+    Most documents are not read for that.
+    """
+    mark = {"ResourceClaim": counterpart.CLAIM, "ResourceSlice": standins.SUFFIX}.get(source.kind)
+    if mark is None or not source.may_mention(mark):
+        return False
+    match source.content:
         case {"kind": "ResourceClaim", "metadata": {"annotations": dict(notes)}}:
             return counterpart.CLAIM in notes
         case {"kind": "ResourceSlice", "spec": {"pool": {"name": str(name)}}}:
