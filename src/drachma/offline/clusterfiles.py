@@ -19,8 +19,6 @@ from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, podgroup, resourcequota, scheme
 from drachma.claims import identity
 from drachma.offline import manifestfiles, objectfiles, workloadpods
-from drachma.server import status
-from drachma.server.kinds.core import podcompletion
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
 
@@ -233,6 +231,9 @@ class _Reader:
 
     def _completed_pods(self) -> list[meta.Object]:
         """Return the new pods as a server would store them, with the status that their documents have."""
+        from drachma.server import status
+        from drachma.server.kinds.core import podcompletion
+
         completer = podcompletion.PodCompleter(self._gates)
         pods: list[meta.Object] = []
         for source in self._unseen:

@@ -68,10 +68,6 @@ class Source:
                 return bool(_named_decoder.decode(self._json).metadata.uid)
         return bool((self.content.get("metadata") or {}).get("uid"))
 
-    def may_mention(self, text: str) -> bool:
-        """Return False if a text is nowhere in the document. Without its JSON, return True."""
-        return self._json is None or text.encode() in self._json
-
     def replace_content(self, content: Any) -> Source:
         """Return the source of another content from the same place."""
         return Source(self.place, content)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from drachma import errors
-from drachma.api import codec, meta
+from drachma.api import codec, meta, scheme
 from drachma.claims import identity, standins
-from drachma.offline import manifestfiles, migrationdocuments
-from drachma.structured import counterpart
+from drachma.offline import manifestfiles
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 """Limit for a file. The dump of a large cluster is far larger than any manifest."""
+
+_FIRST_ALPHA: Final = f"{scheme.RESOURCE_GROUP}/v1alpha2"
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 Take = Callable[[manifestfiles.Source], None]
@@ -71,21 +72,25 @@ def _translate(
     sources: Iterable[manifestfiles.Source | manifestfiles.Unreadable], notes: list[str]
 ) -> Iterator[manifestfiles.Source | manifestfiles.Unreadable]:
     """Yield all sources, with objects of v1alpha2 last and in v1. Add what v1 cannot express to ``notes``."""
-    old: list[Any] = []
-    places: list[str] = []
-    has_counterparts = False
+    old: list[manifestfiles.Source] = []
+    translated: list[manifestfiles.Source] = []
     for source in sources:
         if isinstance(source, manifestfiles.Source):
-            if migrationdocuments.is_of_first_alpha(source.api_version):
-                old.append(source.content)
-                places.append(source.place)
+            if source.api_version == _FIRST_ALPHA:
+                old.append(source)
                 continue
-            has_counterparts = has_counterparts or _is_counterpart(source)
+            if source.kind in ("ResourceClaim", "ResourceSlice"):
+                translated.append(source)
         yield source
-    if not old or has_counterparts:
+    # A server that has translated the objects of v1alpha2 serves the results next to them.
+    if not old or any(map(_is_counterpart, translated)):
         return
+    # Most clusters have no such objects, and the migration takes time to import.
+    from drachma.offline import migrationdocuments
+
+    places = [each.place for each in old]
     try:
-        done = migrationdocuments.migrate(old)
+        done = migrationdocuments.migrate([each.content for each in old])
     except errors.DecodeError as error:
         yield manifestfiles.Unreadable(places[0], str(error))
         return
@@ -95,13 +100,9 @@ def _translate(
 
 
 def _is_counterpart(source: manifestfiles.Source) -> bool:
-    """Return True for a v1 claim or slice that represents an object of v1alpha2, so that its server has translated it.
+    """Return True for a v1 claim or slice that represents an object of v1alpha2."""
+    from drachma.structured import counterpart
 
-    Most documents are not read for that.
-    """
-    mark = {"ResourceClaim": counterpart.CLAIM, "ResourceSlice": standins.SUFFIX}.get(source.kind)
-    if mark is None or not source.may_mention(mark):
-        return False
     match source.content:
         case {"kind": "ResourceClaim", "metadata": {"annotations": dict(notes)}}:
             return counterpart.CLAIM in notes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from drachma.api import devices as deviceapi
 from drachma.api import devicetaintrule, meta, node, resourceslice
@@ -19,9 +19,11 @@ from drachma.simulate.timeline.agenda import Agenda
 from drachma.simulate.timeline.capacity import Capacity
 from drachma.simulate.timeline.events import ClusterChange, DeviceFault, NodeOutage
 from drachma.simulate.timeline.podlifecycle import PodLifecycle
-from drachma.simulate.timeline.quota import Quota
 from drachma.simulate.timeline.scaling import Scaling
 from drachma.simulate.timeline.waitingline import WaitingLine
+
+if TYPE_CHECKING:
+    from drachma.simulate.timeline.quota import Quota
 
 _FOLLOWED: Final = frozenset(row.kind for row in kinds.TABLE)
 """Kinds whose changes can help waiting pods."""

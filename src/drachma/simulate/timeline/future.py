@@ -14,7 +14,7 @@ import math
 import random
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
@@ -27,12 +27,15 @@ from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
 from drachma.scheduler.settings import Settings
 from drachma.simulate.clusterstate import ClusterState
 from drachma.simulate.simulation import Simulation
-from drachma.simulate.timeline import durations, quota
+from drachma.simulate.timeline import durations
 from drachma.simulate.timeline.events import Arrival, JobShape
 from drachma.simulate.timeline.jobrun import JobRun, Resident
 from drachma.simulate.timeline.podlifecycle import Observer
 from drachma.simulate.timeline.runningpods import Residents
 from drachma.simulate.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from drachma.simulate.timeline.quota import Quota
 
 DURATION: Final = "drachma.dev/duration"
 _STRETCH: Final = 100
@@ -144,8 +147,7 @@ class Prospect:
 
     def future(self, assumption: Assumption, rng: random.Random, *, observer: Observer | None = None) -> Future:
         """Return one future."""
-        queues = quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
-        timeline = Timeline(self._simulation.fork(), quota=queues, observer=observer, has_samples=False)
+        timeline = Timeline(self._simulation.fork(), quota=self._quota(), observer=observer, has_samples=False)
         durations_ahead = _Durations(assumption, rng)
         timeline.adopt(
             self._residents,
@@ -164,6 +166,15 @@ class Prospect:
             duration = durations_ahead.draw() if stated is None else stated
             arrivals.append(Arrival(0.0, str(waiting_object.metadata.name), shape, duration))
         return Future(timeline, tuple(arrivals), self._expected(durations_ahead, rng))
+
+    def _quota(self) -> Quota | None:
+        """Return the queues of the cluster, or None if it has none."""
+        if not self._queueing:
+            return None
+        # Clusters without queues do not need their modules.
+        from drachma.simulate.timeline import quota
+
+        return quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
 
     def _resident(self, number: int, running_pod: pod.Pod) -> Resident:
         elapsed, stated = self._elapsed(running_pod), _stated_duration(running_pod)

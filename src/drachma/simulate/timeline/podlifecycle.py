@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -23,9 +23,11 @@ from drachma.simulate.timeline.agenda import Agenda
 from drachma.simulate.timeline.capacity import ShapeAmounts
 from drachma.simulate.timeline.jobrun import JobRun, RunningPod
 from drachma.simulate.timeline.measures import EvictionRecord, Measures
-from drachma.simulate.timeline.quota import Quota
 from drachma.simulate.timeline.runningpods import Residents, RunningPods
 from drachma.simulate.timeline.waitingline import WaitingLine
+
+if TYPE_CHECKING:
+    from drachma.simulate.timeline.quota import Quota
 
 _BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 """Time of day at the beginning, for fields of pods of which only the order matters."""

@@ -9,7 +9,7 @@ beginning. Equal events and an equal seed give an equal history.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from drachma import errors
 from drachma.scheduler.cycle import units
@@ -30,10 +30,12 @@ from drachma.simulate.timeline.events import (
 from drachma.simulate.timeline.jobrun import JobRun, Resident, RunningPod
 from drachma.simulate.timeline.measures import Measures
 from drachma.simulate.timeline.podlifecycle import Observer, PodLifecycle
-from drachma.simulate.timeline.quota import Quota
 from drachma.simulate.timeline.runningpods import Residents
 from drachma.simulate.timeline.scaling import Scaling
 from drachma.simulate.timeline.waitingline import WaitingLine, WaitingPod, gang_of
+
+if TYPE_CHECKING:
+    from drachma.simulate.timeline.quota import Quota
 
 _MOST_ROUNDS: Final = 200
 """Rounds of admission and scheduling at one moment. More than that is a loop of evictions."""
