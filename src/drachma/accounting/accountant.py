@@ -6,6 +6,7 @@ their gate) are not stored anywhere, so after a restart they are looked up again
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
@@ -27,6 +28,9 @@ class Account(NamedTuple):
 
 
 NOTHING: Final = Account()
+
+_DEMANDS: Final = 8
+"""Number of demands that are kept."""
 
 
 class Classes(Protocol):
@@ -54,6 +58,7 @@ class Accountant:
         self.searches: Final = self._is_on and enabled.on(gates.Gate.NODE_RESOURCE_SEARCH)
         """True if the search for devices respects the node's own resources."""
         self.has_policies: Final = self._is_on and enabled.on(gates.Gate.ACCOUNTING_POLICIES)
+        self._demands: Final = _DemandMemory()
 
     def claim_footprint(
         self,
@@ -95,7 +100,7 @@ class Accountant:
         """Return the demand of a pod on its node."""
         statuses = bound.status.node_allocatable_resource_claim_statuses if self._is_on else ()
         if not self.has_policies or not bound.spec.resource_claims:
-            return ledger.demand(bound, claims=statuses)
+            return ledger.demand(bound, claims=statuses) if statuses else self._demands.get(bound)
         return ledger.demand(bound, claims=statuses, settled=self.account(bound, self._footprints(bound)).settled)
 
     def may_be_shared(self, claim: resourceclaim.ResourceClaim, allocation: resourceclaim.AllocationResult) -> bool:
@@ -130,6 +135,28 @@ class Accountant:
             )
 
         return policy_of
+
+
+class _DemandMemory:
+    """Demands of a few pods, for others that are alike: many pods of a cluster come from one template."""
+
+    def __init__(self) -> None:
+        self._entries: Final[collections.deque[tuple[pod.PodSpec, ledger.Demand]]] = collections.deque(maxlen=_DEMANDS)
+
+    def get(self, bound: pod.Pod) -> ledger.Demand:
+        """Return the demand of a pod whose claims add nothing."""
+        spec = bound.spec
+        for like, demand in self._entries:
+            if (
+                like.containers == spec.containers
+                and like.init_containers == spec.init_containers
+                and like.overhead == spec.overhead
+                and like.resources == spec.resources
+            ):
+                return demand
+        demand = ledger.demand(bound)
+        self._entries.appendleft((spec, demand))
+        return demand
 
 
 def _mapped(

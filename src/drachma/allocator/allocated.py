@@ -107,9 +107,11 @@ class AllocatedState:
         """Count an allocation for a claim whose status does not show it yet, or no longer."""
         name = identity.label(owner)
         holdings = () if allocation is None else tuple(self._holdings(allocation))
-        if self._claims.get(name, ()) == holdings:
+        before = self._claims.get(name, ())
+        if before == holdings:
             return
-        self.remove_claim(owner)
+        if before:
+            self.remove_claim(owner)
         self._claims[name] = holdings
         for holding in holdings:
             self.hold(holding, owner=name)

@@ -33,8 +33,17 @@ def decode_json(data: bytes | str) -> meta.Object:
     """Return the object of a JSON text, in its v1 form."""
     try:
         envelope = _type_meta_decoder.decode(data)
-        kind = _kind_of(envelope.api_version, envelope.kind)
-        return conversion.to_memory(_decoder(kind.shape(envelope.api_version)).decode(data))
+    except msgspec.DecodeError as error:
+        if isinstance(error, msgspec.ValidationError):
+            return decode(msgspec.json.decode(data))
+        raise errors.DecodeError(f"not JSON: {error}") from None
+    return decode_json_of(data, envelope.api_version, envelope.kind)
+
+
+def decode_json_of(data: bytes | str, api_version: str, kind: str) -> meta.Object:
+    """Return the object of a JSON text whose version and kind are known, in its v1 form."""
+    try:
+        return conversion.to_memory(_decoder(_kind_of(api_version, kind).shape(api_version)).decode(data))
     except msgspec.DecodeError as error:
         if isinstance(error, msgspec.ValidationError):
             return decode(msgspec.json.decode(data))

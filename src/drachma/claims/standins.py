@@ -58,6 +58,14 @@ def places_of(allocation: resourceclaim.AllocationResult | None) -> tuple[str, .
     if allocation is None:
         return ()
     node = node_of(allocation)
-    if node == NO_NODE or len(identity.pools_of(allocation)) == 1:
+    if node == NO_NODE or _is_of_one_pool(allocation):
         return (node,)
     return (node, NO_NODE)
+
+
+def _is_of_one_pool(allocation: resourceclaim.AllocationResult) -> bool:
+    results = allocation.devices.results
+    if not results:
+        return False
+    driver, pool = results[0].driver, results[0].pool
+    return all(each.pool == pool and each.driver == driver for each in results)

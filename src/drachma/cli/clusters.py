@@ -154,17 +154,18 @@ async def read_live_queueing(kubeconfig: pathlib.Path | None, context: str) -> l
         return await livecluster.read_queueing(client)
 
 
-def maxima(texts: list[str], groups: set[str]) -> dict[str, int]:
-    """Return the limits that ``--max GROUP=N`` options set. Raises errors.DecodeError for other texts."""
-    limits: dict[str, int] = {}
+def counts(texts: list[str], groups: set[str], *, option: str) -> dict[str, int]:
+    """Return the numbers of an option ``GROUP=N``, by node group. Raises errors.DecodeError for other texts."""
+    numbers: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
         if not number.isdecimal():
-            raise errors.DecodeError(f"--max {text}: expected GROUP=N")
+            raise errors.DecodeError(f"{option} {text}: expected GROUP=N")
         if name not in groups:
-            raise errors.DecodeError(f"--max {text}: there is no node group {name}, but {', '.join(sorted(groups))}")
-        limits[name] = int(number)
-    return limits
+            known = f", but {', '.join(sorted(groups))}" if groups else ""
+            raise errors.DecodeError(f"{option} {text}: there is no node group {name}{known}")
+        numbers[name] = int(number)
+    return numbers
 
 
 def write(document: dict[str, Any], lines: Iterable[str], output: options.Format | None) -> None:

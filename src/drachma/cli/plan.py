@@ -76,7 +76,7 @@ def plan(
     cluster = clusters.read(
         file, kubeconfig, context=context, more=node_groups, enabled=enabled, expects_pods=not (shrink or defragment)
     )
-    maxima = clusters.maxima(max_ or [], {group.name for group in cluster.groups})
+    maxima = clusters.counts(max_ or [], {group.name for group in cluster.groups}, option="--max")
     settings = Settings(gates=enabled, policy=options.policy(policy))
     simulation = Simulation(cluster.state, settings=settings)
     if defragment:

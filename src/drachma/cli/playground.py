@@ -191,7 +191,7 @@ def _declare_features(source: manifestfiles.Source, features: Sequence[str]) -> 
     status = source.content.get("status") or {}
     if not features or not isinstance(status, dict) or "declaredFeatures" in status:
         return source
-    return source._replace(content={**source.content, "status": {**status, "declaredFeatures": list(features)}})
+    return source.replace_content({**source.content, "status": {**status, "declaredFeatures": list(features)}})
 
 
 def _rank(source: manifestfiles.Source) -> int:

@@ -18,7 +18,7 @@ import typer.core
 import drachma
 from drachma import errors
 
-_COLLECTOR_THRESHOLDS: Final = (50_000, 10, 20)
+_COLLECTOR_THRESHOLDS: Final = (200_000, 20, 50)
 """Allocations between garbage collections. Reading the dump of a large cluster takes twice as long with Python's own
 thresholds, because the collector scans objects without cycles again and again."""
 

@@ -20,6 +20,12 @@ def whatif(
         typer.Option("-f", "--filename", help="Manifests to apply: nodes, queues, classes, pods; may be repeated."),
     ] = None,
     remove_node: Annotated[list[str] | None, typer.Option(help="Node to remove; may be repeated.")] = None,
+    grow: Annotated[
+        list[str] | None, typer.Option(metavar="GROUP=N", help="Nodes of a node group to add; may be repeated.")
+    ] = None,
+    node_groups: Annotated[
+        list[str] | None, typer.Option(help="Files with node groups, in addition to those in -f.")
+    ] = None,
     cluster: whencommand.Cluster = None,
     kubeconfig: options.Kubeconfig = None,
     context: options.Context = "",
@@ -29,7 +35,7 @@ def whatif(
     """Apply a change to a simulated copy of a cluster, and show the difference that it makes.
 
     The cluster is read from manifests or a dump (--cluster), or from an API server. Objects with a known name replace
-    the stored ones. A node that becomes unschedulable is drained.
+    the stored ones. A node that becomes unschedulable is drained. With node groups, the cost before and after is shown.
 
     Exit code 2: an input cannot be read.
     """
@@ -39,18 +45,25 @@ def whatif(
     from drachma.offline import clusterfiles
     from drachma.simulate.timeline import whatif as questions
 
-    if not file and not remove_node:
-        raise errors.InvalidValueError("whatif: expected -f FILE or --remove-node NAME")
+    if not file and not remove_node and not grow:
+        raise errors.InvalidValueError("whatif: expected -f FILE, --remove-node NAME or --grow GROUP=N")
     enabled = features.Gates.parse(feature_gates)
-    content = clusterfiles.read(file or [], enabled=enabled, expects_pods=True, with_queues=True)
+    content = clusterfiles.read(
+        [*(file or ()), *(node_groups or ())], enabled=enabled, expects_pods=True, with_queues=True
+    )
     clusters.exit_on_problems(content.problems)
     current = whencommand.read_cluster(cluster, kubeconfig, context=context, enabled=enabled)
     names = {str(each.metadata.name) for each in current.state.objects}
     for name in remove_node or ():
         if name not in names:
             raise errors.InvalidValueError(f"--remove-node {name!r}: there is no such node")
-    applied = (*content.state.objects, *content.queueing)
-    difference = questions.compare(current, applied, removed_nodes=tuple(remove_node or ()))
+    groups = {group.name: group for group in content.groups}
+    counts = clusters.counts(grow or [], set(groups), option="--grow")
+    new_nodes = [each for name, count in counts.items() for each in questions.new_nodes(current, groups[name], count)]
+    applied = (*content.state.objects, *content.queueing, *new_nodes)
+    difference = questions.compare(
+        current, applied, removed_nodes=tuple(remove_node or ()), groups=tuple(groups.values())
+    )
     clusters.write(_document(difference), _lines(difference), output)
 
 
@@ -61,6 +74,19 @@ def _document(difference: Difference) -> dict[str, Any]:
         "evicted": list(difference.evicted),
         "moves": {key: {"from": list(old), "to": list(new)} for key, (old, new) in difference.moves.items()},
         "stillWaiting": dict(difference.still_waiting),
+        **(_cost(difference) if difference.groups else {}),
+    }
+
+
+def _cost(difference: Difference) -> dict[str, Any]:
+    return {
+        "groups": {
+            each.group: {"price": each.price, "before": each.before, "after": each.after} for each in difference.groups
+        },
+        "price": {
+            "before": sum(each.price * each.before for each in difference.groups),
+            "after": sum(each.price * each.after for each in difference.groups),
+        },
     }
 
 
@@ -78,3 +104,10 @@ def _lines(difference: Difference) -> Iterator[str]:
         yield "the change makes no difference"
     for key, reason in difference.still_waiting.items():
         yield f"{key} still waits: {reason}"
+    for each in difference.groups:
+        if each.after != each.before:
+            yield f"node group {each.group} has {each.after} nodes instead of {each.before}"
+    if difference.groups:
+        price = _cost(difference)["price"]
+        instead = f" instead of {price['before']:g}" if price["after"] != price["before"] else " as before"
+        yield f"the nodes of all groups cost {price['after']:g}{instead}"

@@ -19,8 +19,6 @@ from drachma import errors
 from drachma.api import codec, defaults, gates, meta, pod, podgroup, resourcequota, scheme
 from drachma.claims import identity
 from drachma.offline import manifestfiles, objectfiles, workloadpods
-from drachma.server import status
-from drachma.server.kinds.core import podcompletion
 from drachma.simulate import ClusterState, NodeGroup, nodegroup
 from drachma.simulate.clusterstate import KINDS
 
@@ -127,7 +125,7 @@ class _Reader:
 
     def find_holds(self) -> QueueHolds | None:
         """Return the workloads that queues in the files hold back, or None if the files have no queues."""
-        if not any(_is_queue(source.content) for source in self._sources):
+        if not any(_is_kueue(source) and source.kind in ("ClusterQueue", "LocalQueue") for source in self._sources):
             return None
         queueing = self.read_queueing()
         self.files.problems.extend(queueing.problems)
@@ -136,7 +134,7 @@ class _Reader:
     @property
     def has_queueing(self) -> bool:
         """True if there is an object of Kueue's kinds. Others matter to admission only next to such objects."""
-        return any(_is_kueue(source.content) for source in self._sources)
+        return any(map(_is_kueue, self._sources))
 
     def read_queueing(self) -> queueingfiles.QueueingFiles:
         """Return the objects that admission depends on."""
@@ -145,29 +143,37 @@ class _Reader:
         return queueingfiles.decode(self._sources)
 
     def take(self, source: manifestfiles.Source) -> None:
-        document = source.content
         self._sources.append(source)
-        api_version, kind = codec.type_meta(document)
-        if workloadpods.is_queued(document):
-            self._queued.append(source)
-        elif workloadpods.lacks_pods(document):
-            self._workloads.append(source)
-        if nodegroup.is_node_group(document):
-            self.files.note(source, codec.title(document))
-            self._groups.append(nodegroup.read(document))
+        if not source.kind or not source.api_version:
+            codec.type_meta(source.content)
+        api_version, kind = source.api_version, source.kind
+        if kind == "Workload" or (api_version, kind) in workloadpods.KINDS:
+            self._take_owner(source)
+        if nodegroup.is_node_group(api_version, kind):
+            self.files.note(source, codec.title(source.content))
+            self._groups.append(nodegroup.read(source.content))
         elif (api_version.partition("/")[0], kind) == _PRIORITY_CLASS:
-            self._take_priority(document)
+            self._take_priority(source.content)
         elif (api_version, kind) == _QUOTA:
             quota = self._decoded(source)
             assert isinstance(quota, resourcequota.ResourceQuota), "it has the kind of quotas"
             self._quotas.append(quota)
         elif _is_relevant(api_version, kind):
-            if kind == "Pod" and not (document.get("metadata") or {}).get("uid"):
-                _, namespace, name = workloadpods.identity(document)
-                self.files.note(source, f"{namespace}/{name}" if name else codec.title(document))
+            if kind == "Pod" and not source.has_uid():
+                _, namespace, name = workloadpods.identity(source.content)
+                self.files.note(source, f"{namespace}/{name}" if name else codec.title(source.content))
                 self._unseen.append(source)
             else:
                 self._objects.append(self._decoded(source))
+
+    def _take_owner(self, source: manifestfiles.Source) -> None:
+        """Keep a workload whose pods do not exist yet."""
+        if source.kind == "Pod":
+            return
+        if workloadpods.is_queued(source.content):
+            self._queued.append(source)
+        elif workloadpods.lacks_pods(source.content):
+            self._workloads.append(source)
 
     def _take_priority(self, document: Mapping[str, Any]) -> None:
         value = document.get("value", 0)
@@ -178,7 +184,7 @@ class _Reader:
             self._default_priority = value
 
     def _decoded(self, source: manifestfiles.Source) -> meta.Object:
-        decoded = codec.decode(source.content)
+        decoded = source.decode()
         accepted = self.files.accept(source, decoded, namespaced=scheme.of(type(decoded)).namespaced)
         return defaults.apply(accepted, now=self.files.now)
 
@@ -225,6 +231,9 @@ class _Reader:
 
     def _completed_pods(self) -> list[meta.Object]:
         """Return the new pods as a server would store them, with the status that their documents have."""
+        from drachma.server import status
+        from drachma.server.kinds.core import podcompletion
+
         completer = podcompletion.PodCompleter(self._gates)
         pods: list[meta.Object] = []
         for source in self._unseen:
@@ -251,12 +260,8 @@ class _Reader:
         return structs.replace(completed, spec=structs.replace(spec, priority=value))
 
 
-def _is_queue(document: Any) -> bool:
-    return _is_kueue(document) and document.get("kind") in ("ClusterQueue", "LocalQueue")
-
-
-def _is_kueue(document: Any) -> bool:
-    return isinstance(document, Mapping) and str(document.get("apiVersion")).startswith("kueue.x-k8s.io/")
+def _is_kueue(source: manifestfiles.Source) -> bool:
+    return source.api_version.startswith("kueue.x-k8s.io/")
 
 
 def _is_relevant(api_version: str, kind: str) -> bool:

@@ -23,7 +23,7 @@ def build(profile: str, count: int) -> hardware.Hardware:
         return hardware.build(profile, count)
     documents: list[dict[str, Any]] = []
     for source in manifestfiles.read_all([profile]):
-        if nodegroup.is_node_group(source.content):
+        if nodegroup.is_node_group(source.api_version, source.kind):
             group = nodegroup.read(source.content)
             documents += map(codec.encode, (group.node, *group.slices))
         else:

@@ -24,11 +24,6 @@ class Migrated(NamedTuple):
     """Slices of v1alpha2, for the check of the migration."""
 
 
-def is_of_first_alpha(document: Any) -> bool:
-    """Return True for a document of v1alpha2."""
-    return isinstance(document, dict) and document.get("apiVersion") == _FIRST_ALPHA
-
-
 def migrate(documents: list[Any]) -> Migrated:
     """Migrate documents that belong together. Documents of other versions stay, except for ``source`` in pods.
 
@@ -38,7 +33,7 @@ def migrate(documents: list[Any]) -> Migrated:
     old, unchanged = [], []
     for document in documents:
         api_version = document.get("apiVersion") if isinstance(document, dict) else None
-        if is_of_first_alpha(document):
+        if api_version == _FIRST_ALPHA:
             decoded = codec.decode(document)
             is_namespaced = scheme.of(type(decoded)).namespaced
             old.append(manifestfiles.with_namespace(decoded) if is_namespaced else decoded)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from drachma import errors
-from drachma.api import codec, meta
+from drachma.api import codec, meta, scheme
 from drachma.claims import identity, standins
-from drachma.offline import manifestfiles, migrationdocuments
-from drachma.structured import counterpart
+from drachma.offline import manifestfiles
 
 MAX_BYTES: Final = 1024 * 1024 * 1024
 """Limit for a file. The dump of a large cluster is far larger than any manifest."""
+
+_FIRST_ALPHA: Final = f"{scheme.RESOURCE_GROUP}/v1alpha2"
 
 ObjectT = TypeVar("ObjectT", bound=meta.Object)
 Take = Callable[[manifestfiles.Source], None]
@@ -61,7 +62,7 @@ class ObjectFiles:
 
     def note(self, source: manifestfiles.Source, label: str) -> None:
         """Record that an object was given. Raises DecodeError if it was given before."""
-        key = str(source.content.get("kind")), label
+        key = source.kind, label
         if key in self._places:
             raise errors.DecodeError(f"{codec.title(source.content)}: is given twice, first in {self._places[key]}")
         self._places[key] = source.place
@@ -71,20 +72,25 @@ def _translate(
     sources: Iterable[manifestfiles.Source | manifestfiles.Unreadable], notes: list[str]
 ) -> Iterator[manifestfiles.Source | manifestfiles.Unreadable]:
     """Yield all sources, with objects of v1alpha2 last and in v1. Add what v1 cannot express to ``notes``."""
-    old: list[Any] = []
-    places: list[str] = []
-    is_from_server = False
+    old: list[manifestfiles.Source] = []
+    translated: list[manifestfiles.Source] = []
     for source in sources:
-        if isinstance(source, manifestfiles.Source) and migrationdocuments.is_of_first_alpha(source.content):
-            old.append(source.content)
-            places.append(source.place)
-            continue
-        is_from_server |= isinstance(source, manifestfiles.Source) and _is_counterpart(source.content)
+        if isinstance(source, manifestfiles.Source):
+            if source.api_version == _FIRST_ALPHA:
+                old.append(source)
+                continue
+            if source.kind in ("ResourceClaim", "ResourceSlice"):
+                translated.append(source)
         yield source
-    if not old or is_from_server:
+    # A server that has translated the objects of v1alpha2 serves the results next to them.
+    if not old or any(map(_is_counterpart, translated)):
         return
+    # Most clusters have no such objects, and the migration takes time to import.
+    from drachma.offline import migrationdocuments
+
+    places = [each.place for each in old]
     try:
-        done = migrationdocuments.migrate(old)
+        done = migrationdocuments.migrate([each.content for each in old])
     except errors.DecodeError as error:
         yield manifestfiles.Unreadable(places[0], str(error))
         return
@@ -93,9 +99,11 @@ def _translate(
         yield manifestfiles.Source(f"{places[0]} (as migrated)", document)
 
 
-def _is_counterpart(document: Any) -> bool:
+def _is_counterpart(source: manifestfiles.Source) -> bool:
     """Return True for a v1 claim or slice that represents an object of v1alpha2."""
-    match document:
+    from drachma.structured import counterpart
+
+    match source.content:
         case {"kind": "ResourceClaim", "metadata": {"annotations": dict(notes)}}:
             return counterpart.CLAIM in notes
         case {"kind": "ResourceSlice", "spec": {"pool": {"name": str(name)}}}:

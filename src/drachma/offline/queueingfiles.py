@@ -40,7 +40,9 @@ def decode(sources: Iterable[manifestfiles.Source], files: objectfiles.ObjectFil
     objects: list[meta.Object] = []
 
     def take(source: manifestfiles.Source) -> None:
-        api_version, kind = codec.type_meta(source.content)
+        if not source.kind or not source.api_version:
+            codec.type_meta(source.content)
+        api_version, kind = source.api_version, source.kind
         resource = kinds.get((api_version.rpartition("/")[0], kind))
         if resource is not None:
             decoded = _decoded(source.content, resource, now=files.now)

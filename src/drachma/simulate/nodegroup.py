@@ -78,13 +78,9 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
         return list(itertools.islice(free, count))
 
 
-def is_node_group(document: Any) -> bool:
+def is_node_group(api_version: str, kind: str) -> bool:
     """Return True for a document of this kind in any version."""
-    return (
-        isinstance(document, dict)
-        and document.get("kind") == KIND
-        and str(document.get("apiVersion", "")).partition("/")[0] == API_VERSION.partition("/")[0]
-    )
+    return kind == KIND and api_version.partition("/")[0] == API_VERSION.partition("/")[0]
 
 
 def read(document: Mapping[str, Any]) -> NodeGroup:

@@ -175,3 +175,12 @@ def test_policies_of_pods_on_nodes_are_looked_up_again() -> None:
 def test_a_pod_whose_claim_is_gone_takes_what_it_requests() -> None:
     lost = a_pod("p").claim("x", claim="gone").container("a", requests={"cpu": "1"}, claims=("x",)).build()
     assert dict(books().demand(lost).amounts) == {"cpu": 1000}
+
+
+def test_pods_with_equal_containers_have_one_demand() -> None:
+    subject = accountant.Accountant(Inventory(device=published()), WITHOUT_POLICIES)
+    first, second = (a_pod(name).container("c", requests={"cpu": "1"}).build() for name in ("a", "b"))
+    larger = a_pod("c").container("c", requests={"cpu": "2"}).build()
+    assert subject.demand(first) is subject.demand(second)
+    assert subject.demand(larger) == ledger.demand(larger)
+    assert subject.demand(first) == ledger.demand(first)

@@ -75,3 +75,57 @@ def test_a_bad_history_is_refused(
 
 def test_without_a_running_time_the_pod_does_not_start(cluster: str) -> None:
     assert when(cluster).exit_code == 1
+
+
+GROUP: dict[str, Any] = {
+    "apiVersion": "drachma.dev/v1",
+    "kind": "NodeGroup",
+    "metadata": {"name": "boxes"},
+    "spec": {"price": 2.5, "labels": {"pool": "boxes"}, "template": {"objects": [NODE]}},
+}
+
+
+@pytest.fixture
+def groups(tmp_path: pathlib.Path) -> str:
+    path = tmp_path / "groups.yaml"
+    path.write_text(yaml.safe_dump(GROUP), encoding="utf-8")
+    return str(path)
+
+
+def whatif(cluster: str, *more: str) -> Any:
+    return CliRunner().invoke(app, ["whatif", "--cluster", cluster, *more], catch_exceptions=False)
+
+
+def test_new_nodes_of_a_group_have_their_price(cluster: str, groups: str) -> None:
+    result = whatif(cluster, "--node-groups", groups, "--grow", "boxes=2")
+    assert result.stdout.splitlines() == [
+        "default/wait starts on boxes-new-1",
+        "node group boxes has 2 nodes instead of 0",
+        "the nodes of all groups cost 5 instead of 0",
+    ]
+    document = json.loads(whatif(cluster, "--node-groups", groups, "--grow", "boxes=1", "-o", "json").stdout)
+    assert document["groups"] == {"boxes": {"price": 2.5, "before": 0, "after": 1}}
+    assert document["price"] == {"before": 0, "after": 2.5}
+
+
+def test_a_removed_node_is_not_paid_for(tmp_path: pathlib.Path, groups: str) -> None:
+    path = tmp_path / "labelled.yaml"
+    node = {**NODE, "metadata": {"name": "a", "labels": {"pool": "boxes"}}}
+    path.write_text(yaml.safe_dump_all([node, pod("busy", "4", nodeName="a")]), encoding="utf-8")
+    lines = whatif(str(path), "--node-groups", groups, "--remove-node", "a").stdout.splitlines()
+    assert lines[-2:] == [
+        "node group boxes has 0 nodes instead of 1",
+        "the nodes of all groups cost 0 instead of 2.5",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        pytest.param("boxes", "--grow boxes: expected GROUP=N", id="no-number"),
+        pytest.param("racks=1", "--grow racks=1: there is no node group racks, but boxes", id="unknown"),
+    ],
+)
+def test_a_bad_growth_is_refused(cluster: str, groups: str, option: str, problem: str) -> None:
+    with pytest.raises(errors.DecodeError, match=problem):
+        whatif(cluster, "--node-groups", groups, "--grow", option)

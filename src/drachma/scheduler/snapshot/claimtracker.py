@@ -187,14 +187,17 @@ class ClaimTracker:
             # These are the devices in flight, with the time of the write.
             self._allocations[key] = effective
             return
-        pools = identity.pools_of(before) | identity.pools_of(effective)
+        pools, places = identity.pools_of(effective), set(standins.places_of(effective))
+        if before is not None:
+            pools |= identity.pools_of(before)
+            places.update(standins.places_of(before))
         if effective is None:
             del self._allocations[key]
             self._state.remove_claim(owner)
         else:
             self._allocations[key] = effective
             self._state.put_allocation(owner, effective)
-        self._touched(pools, {*standins.places_of(before), *standins.places_of(effective)})
+        self._touched(pools, places)
 
 
 def _make_unique(owner: meta.ObjectMeta) -> meta.ObjectMeta:

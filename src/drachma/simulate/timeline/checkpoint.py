@@ -22,12 +22,14 @@ from drachma.queueing.kinds import decoding, workload
 from drachma.simulate import queueingstate
 from drachma.simulate.clusterstate import ClusterState
 from drachma.simulate.simulation import Simulation
+from drachma.simulate.timeline.clusterevents import Identity, identity_of
 from drachma.simulate.timeline.events import Arrival, ClusterChange, Event, EventStream, JobShape
 from drachma.simulate.timeline.jobrun import JobRun, RunningPod
 from drachma.simulate.timeline.measures import SavedMeasures
+from drachma.simulate.timeline.podlifecycle import Observer
 from drachma.simulate.timeline.quota import Quota, has_queues
 from drachma.simulate.timeline.scaling import Scaling, ScalingRules
-from drachma.simulate.timeline.timeline import Identity, Observer, Timeline, identity_of
+from drachma.simulate.timeline.timeline import Timeline
 
 VERSION: Final = 1
 _SEED_STEP: Final = 1_000_003
@@ -126,7 +128,7 @@ def save(timeline: Timeline, stream: EventStream, *, number: int, inputs: str) -
         jobs=[_save_job(job) for job in timeline.jobs.values()],
         line=[job.key for job in timeline.line.jobs()],
         agenda=[
-            (time, item.pod.metadata.uid if isinstance(item, RunningPod) else _save_change(item))
+            (time, _save_change(item) if isinstance(item, ClusterChange) else item.pod.metadata.uid)
             for time, item in timeline.agenda
         ],
         endless=list(timeline.endless),

@@ -71,6 +71,19 @@ class ClusterChange(NamedTuple):
 Event: TypeAlias = Arrival | NodeOutage | DeviceFault | ClusterChange
 
 
+def title(event: Event) -> str:
+    """Return the name of an event in messages."""
+    match event:
+        case Arrival():
+            return f"job {event.shape.namespace}/{event.name}"
+        case NodeOutage():
+            return f"{event.reason} of node {', '.join(event.nodes)}"
+        case DeviceFault():
+            return f"failure of device {', '.join('/'.join(each) for each in event.devices)}"
+        case ClusterChange():
+            return f"change {event.title}"
+
+
 class EventStream:
     """Events in the order of their times, of which the next one can be looked at before it is taken."""
 

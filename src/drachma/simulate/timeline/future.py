@@ -8,11 +8,13 @@ times, those count for a pod that are longer than the pod has run already. Later
 from __future__ import annotations
 
 import bisect
+import functools
+import heapq
 import math
 import random
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import structs
 
@@ -25,10 +27,15 @@ from drachma.queueing.workloads.podsetinfo import WORKLOAD_ANNOTATION
 from drachma.scheduler.settings import Settings
 from drachma.simulate.clusterstate import ClusterState
 from drachma.simulate.simulation import Simulation
-from drachma.simulate.timeline import durations, quota
+from drachma.simulate.timeline import durations
 from drachma.simulate.timeline.events import Arrival, JobShape
-from drachma.simulate.timeline.jobrun import JobRun
-from drachma.simulate.timeline.timeline import Observer, Timeline
+from drachma.simulate.timeline.jobrun import JobRun, Resident
+from drachma.simulate.timeline.podlifecycle import Observer
+from drachma.simulate.timeline.runningpods import Residents
+from drachma.simulate.timeline.timeline import Timeline
+
+if TYPE_CHECKING:
+    from drachma.simulate.timeline.quota import Quota
 
 DURATION: Final = "drachma.dev/duration"
 _STRETCH: Final = 100
@@ -106,17 +113,14 @@ class _Durations:
         return 1 - bisect.bisect_right(self._history, elapsed) / len(self._history)
 
 
-class _Resident(NamedTuple):
-    """Pod that runs now."""
+class _RecentPods(NamedTuple):
+    """Pods that arrived last, from which later arrivals are drawn."""
 
-    pod: pod.Pod
-    shape: JobShape
-    elapsed: float
-    """Seconds that it has run."""
-    stated: float | None
-    """Seconds that it still runs, if its user has stated a duration."""
-    workload: str
-    """Namespace and name of the workload that it belongs to; empty for none."""
+    shapes: tuple[JobShape, ...]
+    elapsed: tuple[float | None, ...]
+    """Seconds that each has run; None for those that wait."""
+    span: float
+    """Seconds since the first of them arrived."""
 
 
 class Prospect:
@@ -124,8 +128,9 @@ class Prospect:
 
     def __init__(self, cluster: ClusterNow, *, seed: int = 0) -> None:
         self._cluster: Final = cluster
+        self._shapes: Final[dict[object, JobShape]] = {}
         pods = cluster.state.all(pod.Pod)
-        self._running: Final = [each for each in pods if each.spec.node_name and not podstate.has_ended(each)]
+        running = [each for each in pods if each.spec.node_name and not podstate.has_ended(each)]
         self._pending: Final = sorted((each for each in pods if _is_pending(each)), key=_age)
         self._simulation: Final = Simulation(cluster.state, settings=cluster.settings, seed=seed)
         for each in self._pending:
@@ -135,17 +140,22 @@ class Prospect:
         )
         queued = {id(each) for each in self._queued}
         self._queueing: Final = [each for each in cluster.queueing if id(each) not in queued]
-        self._shapes: Final[dict[object, JobShape]] = {}
-        self._residents: Final = [self._resident(each) for each in self._running]
+        self._running: Final = running
+        self._residents: Final = Residents(
+            (self._resident(number, each) for number, each in enumerate(running)), shape_of=self._pod_shape
+        )
 
     def future(self, assumption: Assumption, rng: random.Random, *, observer: Observer | None = None) -> Future:
         """Return one future."""
-        queues = quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
-        timeline = Timeline(self._simulation.fork(), quota=queues, observer=observer)
-        drawn = _Durations(assumption, rng)
-        for each in self._residents:
-            rest = drawn.draw(each.elapsed) if each.stated is None else each.stated
-            timeline.adopt(each.pod, rest, shape=each.shape, workload=each.workload)
+        timeline = Timeline(self._simulation.fork(), quota=self._quota(), observer=observer, has_samples=False)
+        durations_ahead = _Durations(assumption, rng)
+        timeline.adopt(
+            self._residents,
+            [
+                durations_ahead.draw(each.elapsed) if each.stated is None else each.stated
+                for each in self._residents.members
+            ],
+        )
         waiting: list[tuple[pod.Pod | workload.Workload, JobShape]] = [
             *((each, self._pod_shape(each)) for each in self._pending),
             *((each, _workload_shape(each)) for each in self._queued),
@@ -153,15 +163,24 @@ class Prospect:
         arrivals = []
         for waiting_object, shape in waiting:
             stated = _stated_duration(waiting_object)
-            duration = drawn.draw() if stated is None else stated
+            duration = durations_ahead.draw() if stated is None else stated
             arrivals.append(Arrival(0.0, str(waiting_object.metadata.name), shape, duration))
-        return Future(timeline, tuple(arrivals), self._expected(drawn, rng))
+        return Future(timeline, tuple(arrivals), self._expected(durations_ahead, rng))
 
-    def _resident(self, running_pod: pod.Pod) -> _Resident:
+    def _quota(self) -> Quota | None:
+        """Return the queues of the cluster, or None if it has none."""
+        if not self._queueing:
+            return None
+        # Clusters without queues do not need their modules.
+        from drachma.simulate.timeline import quota
+
+        return quota.Quota(self._queueing, epoch=self._cluster.now) if quota.has_queues(self._queueing) else None
+
+    def _resident(self, number: int, running_pod: pod.Pod) -> Resident:
         elapsed, stated = self._elapsed(running_pod), _stated_duration(running_pod)
-        return _Resident(
+        return Resident(
+            number,
             running_pod,
-            self._pod_shape(running_pod),
             elapsed,
             None if stated is None else max(stated - elapsed, 0.0),
             _workload_of(running_pod),
@@ -171,35 +190,43 @@ class Prospect:
         begin = running_pod.status.start_time
         return max((self._cluster.now - begin).total_seconds(), 0.0) if begin is not None else 0.0
 
-    def _expected(self, drawn: _Durations, rng: random.Random) -> Iterator[Arrival]:
+    @functools.cached_property
+    def _recent(self) -> _RecentPods | None:
+        """Pods that arrived last, or None if they are too few to tell a rate."""
+        pods = (each for each in (*self._running, *self._pending) if each.metadata.creation_timestamp is not None)
+        recent = [each for each in heapq.nlargest(_RECENT, pods, key=_age)[::-1] if not _workload_of(each)]
+        if len(recent) < _FEWEST_RECENT:
+            return None
+        first = recent[0].metadata.creation_timestamp
+        assert first is not None, "others are left out"
+        span = (self._cluster.now - first).total_seconds()
+        is_burst = len(recent) < _RECENT and span < _SHORTEST_SPAN
+        if span <= 0 or is_burst:
+            return None
+        return _RecentPods(
+            tuple(map(self._pod_shape, recent)),
+            tuple(self._elapsed(each) if each.spec.node_name else None for each in recent),
+            span,
+        )
+
+    def _expected(self, durations_ahead: _Durations, rng: random.Random) -> Iterator[Arrival]:
         """Yield jobs that may arrive later: at the rate, and with the shapes, of the pods that arrived last.
 
         Of the pods that arrived some time ago, only those are left that run for long. So each of them stands for those
         that have ended.
         """
-        recent = sorted(
-            (each for each in (*self._running, *self._pending) if each.metadata.creation_timestamp is not None),
-            key=_age,
-        )[-_RECENT:]
-        recent = [each for each in recent if not _workload_of(each)]
-        if len(recent) < _FEWEST_RECENT:
+        recent = self._recent
+        if recent is None or durations_ahead.draw() is None:
             return
-        first = recent[0].metadata.creation_timestamp
-        assert first is not None, "others are left out"
-        span = (self._cluster.now - first).total_seconds()
         weights = [
-            1 / max(drawn.survival(self._elapsed(each)), 1 / _MOST_WEIGHT) if each.spec.node_name else 1.0
-            for each in recent
+            1.0 if elapsed is None else 1 / max(durations_ahead.survival(elapsed), 1 / _MOST_WEIGHT)
+            for elapsed in recent.elapsed
         ]
-        is_burst = len(recent) < _RECENT and span < _SHORTEST_SPAN
-        if span <= 0 or is_burst or drawn.draw() is None:
-            return
-        shapes = [self._pod_shape(each) for each in recent]
         time = 0.0
         for number in range(_MOST_EXPECTED):
-            time += rng.expovariate(sum(weights) / span)
-            (shape,) = rng.choices(shapes, weights)
-            yield Arrival(time, f"expected-by-drachma-{number}", shape, drawn.draw())
+            time += rng.expovariate(sum(weights) / recent.span)
+            (shape,) = rng.choices(recent.shapes, weights)
+            yield Arrival(time, f"expected-by-drachma-{number}", shape, durations_ahead.draw())
 
     def _pod_shape(self, each: pod.Pod) -> JobShape:
         """Return the shape of a pod, the same for pods that are alike."""
@@ -274,7 +301,7 @@ def forecast(
         future = prospect.future(assumption, random.Random(f"{seed}/{number}"))
         timeline = future.timeline
         timeline.run([*future.waiting, *([job] if job is not None else ())], until=0.0)
-        run = timeline.jobs.get(key)
+        run = timeline.job(key)
         if run is not None and run.started is not None:
             # What starts now does not depend on the rest of the future.
             node = next((each.node for each in run.running.values()), "")
@@ -315,7 +342,7 @@ def forecast_all(
         if watched is not None:
             keys = [key for key in keys if key in watched]
         timeline.run(future.waiting, until=0.0)
-        runs = {key: run for key in keys if (run := timeline.jobs.get(key)) is not None}
+        runs = {key: run for key in keys if (run := timeline.job(key)) is not None}
         for key, run in runs.items():
             reasons.setdefault(key, run.reason)
             if run.started is not None and key not in now:

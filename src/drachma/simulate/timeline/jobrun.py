@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.api import meta, pod
 from drachma.scheduler.snapshot import gangs
 from drachma.simulate.timeline.events import Arrival, JobShape
+
+
+class Resident(NamedTuple):
+    """Pod that ran in the cluster before the simulation began. Each is a job of its own."""
+
+    number: int
+    """Position among all residents."""
+    pod: pod.Pod
+    elapsed: float
+    """Seconds that it has run."""
+    stated: float | None
+    """Seconds that it still runs, if its user has stated a duration."""
+    workload: str
+    """Namespace and name of the workload that it belongs to; empty for none."""
 
 
 class RunningPod:
@@ -27,7 +41,7 @@ class RunningPod:
 class JobRun:
     """Job that has arrived."""
 
-    __slots__ = ("arrival", "attempts", "evictions", "reason", "running", "shape", "started", "waiting")
+    __slots__ = ("arrival", "attempts", "evictions", "reason", "running", "shape", "started", "waiting", "workload")
 
     def __init__(self, arrival: Arrival) -> None:
         self.arrival: Final = arrival
@@ -41,6 +55,19 @@ class JobRun:
         self.attempts = 0
         self.reason = ""
         """Reason why it waits."""
+        self.workload = ""
+        """Namespace and name of the workload of a resident."""
+
+    @classmethod
+    def of_resident(cls, resident: Resident, shape: JobShape, remaining: float | None, now: float) -> JobRun:
+        """Return the job of a pod that runs already, for some seconds more or for ever."""
+        bound = resident.pod
+        job = cls(Arrival(now, str(bound.metadata.name), shape, remaining))
+        job.waiting.clear()
+        job.started = now
+        job.workload = resident.workload
+        job.running[0] = RunningPod(job, 0, running_pod=bound, node=bound.spec.node_name, devices=0, now=now)
+        return job
 
     def __lt__(self, other: JobRun) -> bool:
         return self.arrival.name < other.arrival.name

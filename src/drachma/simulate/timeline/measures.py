@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from drachma.simulate.timeline.jobrun import JobRun, RunningPod
+from drachma.simulate.timeline.jobrun import JobRun
 
 DEVICES: Final = "devices"
 """Name under which allocated devices of claims are counted."""
@@ -251,14 +251,14 @@ class Measures:
         others = (times_of(job, self.now, has_ended=False) for job in jobs)
         return sorted(heapq.nlargest(_MOST_LONGEST, (*self.longest, *others)), key=lambda times: times.arrived)
 
-    def count_pod(self, running_pod: RunningPod, amounts: Mapping[str, int], sign: int) -> None:
-        """Count a pod that gets a node (``sign`` 1) or leaves it (-1)."""
-        self.running_pods += sign
+    def count_pods(self, amounts: Mapping[str, int], count: int, *, devices: int = 0) -> None:
+        """Count pods of one shape that get nodes, or with a negative number pods that leave them."""
+        self.running_pods += count
         used = self._used
         for name, amount in amounts.items():
-            used[name] = used.get(name, 0) + sign * amount
-        if running_pod.devices:
-            used[DEVICES] = used.get(DEVICES, 0) + sign * running_pod.devices
+            used[name] = used.get(name, 0) + count * amount
+        if devices:
+            used[DEVICES] = used.get(DEVICES, 0) + count * devices
 
     def count_eviction(self, record: EvictionRecord) -> None:
         """Count pods that a job loses."""

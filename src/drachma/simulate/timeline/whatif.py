@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from drachma.api import meta, node
 from drachma.simulate.clusterstate import ClusterState
+from drachma.simulate.nodegroup import NodeGroup
 from drachma.simulate.timeline import future
 from drachma.simulate.timeline.events import NodeOutage
 from drachma.simulate.timeline.future import ClusterNow
@@ -24,6 +25,16 @@ class Standing(NamedTuple):
     evicted: frozenset[str]
 
 
+class GroupSize(NamedTuple):
+    """Number of nodes of a node group, without and with a change."""
+
+    group: str
+    price: float
+    """Price of one node."""
+    before: int
+    after: int
+
+
 class Difference(NamedTuple):
     """Difference that a change makes."""
 
@@ -36,14 +47,21 @@ class Difference(NamedTuple):
     moves: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
     """Runs on other nodes."""
     still_waiting: dict[str, str]
+    groups: tuple[GroupSize, ...] = ()
+    """Node groups without and with the change."""
 
 
 def compare(
-    cluster: ClusterNow, applied: Sequence[meta.Object], *, removed_nodes: Sequence[str] = (), seed: int = 0
+    cluster: ClusterNow,
+    applied: Sequence[meta.Object],
+    *,
+    removed_nodes: Sequence[str] = (),
+    groups: Sequence[NodeGroup] = (),
+    seed: int = 0,
 ) -> Difference:
-    """Return the effect of added and replaced objects and of removed nodes.
+    """Return the effect of added and replaced objects and of removed nodes, with the sizes of node groups.
 
-    A node that the change makes unschedulable is drained.
+    A node that the change makes unschedulable is drained. It still belongs to its group.
     """
     before = _stand(cluster, (), seed)
     cordoned = [str(each.metadata.name) for each in applied if isinstance(each, node.Node) and each.spec.unschedulable]
@@ -64,7 +82,26 @@ def compare(
             if key in after.evicted and before.nodes.get(key, nodes) != nodes
         },
         still_waiting={key: reason for key, reason in after.waiting.items() if key in before.waiting},
+        groups=tuple(
+            GroupSize(
+                group.name,
+                group.price,
+                sum(map(group.has, cluster.state.all(node.Node))),
+                sum(
+                    group.has(each)
+                    for each in changed.state.all(node.Node)
+                    if str(each.metadata.name) not in removed_nodes
+                ),
+            )
+            for group in groups
+        ),
     )
+
+
+def new_nodes(cluster: ClusterNow, group: NodeGroup, count: int) -> list[meta.Object]:
+    """Return more nodes of a group, with their slices, under names that the cluster does not have."""
+    names = {str(each.metadata.name) for each in cluster.state.all(node.Node)}
+    return [each for name in group.new_names(count, names) for each in group.make(name)]
 
 
 def _stand(cluster: ClusterNow, drained: Sequence[str], seed: int) -> Standing:

@@ -53,6 +53,14 @@ def test_a_failed_device_evicts_its_pod_and_is_not_used_until_its_repair() -> No
     assert (made.evictions, made.lost_device_hours) == (1, round(20 / 3600, 2))
 
 
+def test_a_returning_node_takes_other_pods_before_its_devices_are_published() -> None:
+    with_gpu = JobShape(spec=clusters.gpu_pod("x").spec)
+    history = History([*clusters.gpu_node("a", 1), clusters.CLASS, clusters.template("one")])
+    jobs = [job(10, "gpu", with_gpu), job(11, "whole", shape(8))]
+    lines = history.run([NodeOutage(5, ("a",), 30), *jobs])
+    assert [line for line in lines if "start" in line] == ["30 start whole on a", "40 start gpu on a"]
+
+
 def test_a_fault_of_another_device_changes_nothing() -> None:
     kind = JobShape(spec=clusters.gpu_pod("x").spec)
     history = History([*clusters.gpu_node("a", 2), clusters.CLASS, clusters.template("one")])
