@@ -144,8 +144,8 @@ def _environment(recorded: dict[str, Any], namespace: str) -> Environment:
             for name, each in by_kind["ResourceFlavor"].items()
         },
         priorities=Priorities(
-            of_workloads={name: each["value"] for name, each in by_kind["WorkloadPriorityClass"].items()},
-            of_pods={name: each["value"] for name, each in pod_classes.items()},
+            workload_classes={name: each["value"] for name, each in by_kind["WorkloadPriorityClass"].items()},
+            pod_classes={name: each["value"] for name, each in pod_classes.items()},
             defaults=[name for name, each in pod_classes.items() if each.get("globalDefault")],
         ),
     )

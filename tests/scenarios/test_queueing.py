@@ -103,7 +103,7 @@ class _Cluster:
                 pod_sets=lambda subject: self._pod_sets[workloadstate.key(subject)],
                 workloads=list(self.workloads.values()),
                 flavors={"fast": self._flavor},
-                priorities=Priorities(of_workloads={"urgent": 100}),
+                priorities=Priorities(workload_classes={"urgent": 100}),
             )
             result = reconciler.reconcile(job, environment, self.now, settings=JobSettings())
             assert result.error == ""

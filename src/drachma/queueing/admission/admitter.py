@@ -266,11 +266,11 @@ class Admitter:
     def _start_over(self, names: Iterable[str], now: datetime) -> None:
         """Let flavor searches start over and retry parked workloads, because quota may have become free."""
         for name in names:
-            state, pending = self.snapshot.state(name), self._pending.get(name)
+            state, pending_queue = self.snapshot.state(name), self._pending.get(name)
             if state is not None:
                 state.generation += 1
-            if pending is not None:
-                pending.retry(now)
+            if pending_queue is not None:
+                pending_queue.retry(now)
 
     def set_local_queue(self, key: usageledger.LocalQueueKey, queue: localqueue.LocalQueue | None) -> None:
         """Add or replace a local queue, or remove it."""
@@ -318,7 +318,7 @@ class Admitter:
 
     def _paid_shares(self, wl: workload.Workload, cluster_queue: str, devices: DeviceRequests) -> claimsharing.Shares:
         """Return the shares of claims for which another workload of the queue pays."""
-        return claimsharing.shares_of_others(devices, wl.metadata.namespace, self._holders(cluster_queue))
+        return claimsharing.paid_shares(devices, wl.metadata.namespace, self._holders(cluster_queue))
 
     def _recount_shared_claims(self, queue: QueueState) -> None:
         """Recompute the workloads of a queue that share claims, because another workload may pay for a claim now."""

@@ -29,7 +29,7 @@ FlavorRequests = Mapping[str, Sequence[PodSetRequest]]
 
 Domains = tuple[DomainCount, ...]
 
-_NOTHING_FOUND: Final[tuple[list[Domains], int]] = ([], 0)
+_NO_PLACES: Final[tuple[list[Domains], int]] = ([], 0)
 _GROUP_ANNOTATION: Final = "kueue.x-k8s.io/is-group-workload"
 
 
@@ -67,7 +67,7 @@ class Topologies:
         self._shares_nodes: Final = gates.on(Gate.TAS_HANDLE_OVERLAPPING_FLAVORS)
         self._simulated: Final[list[tuple[tuple[PlacedPods, ...], int]]] = []
         """Changes of usage, each with its sign, that are applied before they matter."""
-        self._found: Final[dict[str, tuple[list[Domains], int]]] = {}
+        self._last_places: Final[dict[str, tuple[list[Domains], int]]] = {}
         """Domains that the last search in a flavor has found, with the version of the tree at that time."""
 
     @classmethod
@@ -125,9 +125,9 @@ class Topologies:
             return
         yield own.tree
         if self._shares_nodes and own.tree.has_hostnames:
-            for name, other in self._flavors.items():
-                if name != flavor and other.tree.has_hostnames:
-                    yield other.tree
+            for name, flavor_topology in self._flavors.items():
+                if name != flavor and flavor_topology.tree.has_hostnames:
+                    yield flavor_topology.tree
 
     def add(self, usage: tuple[PlacedPods, ...]) -> None:
         """Simulate additional usage of the flavors."""
@@ -165,8 +165,8 @@ class Topologies:
         flavor = self._flavors.get(usage.flavor)
         if flavor is None:
             return False
-        found, version = self._found.get(usage.flavor, _NOTHING_FOUND)
-        if version == flavor.tree.version and any(usage.domains is domains for domains in found):
+        domain_lists, version = self._last_places.get(usage.flavor, _NO_PLACES)
+        if version == flavor.tree.version and any(usage.domains is domains for domains in domain_lists):
             return True
         return flavor.tree.has_room(usage.domains, usage.pod)
 
@@ -197,7 +197,7 @@ class Topologies:
             is_resized = any(each.previous is not None for each in requests[name])
             if not (ignores_usage or is_resized or replacement is not None):
                 domains = [each.assignment.domains for each in results.values() if isinstance(each, Placed)]
-                self._found[name] = domains, flavor.tree.version
+                self._last_places[name] = domains, flavor.tree.version
         order = [each.name for each in wl.spec.pod_sets if each.name in failures]
         return Places(assignments, failures[order[0]] if order else None)
 

@@ -114,8 +114,8 @@ class TopologyPlacement:
                 continue
             domains = each.topology.domains
             if each.name in held_places:
-                held = {domain.values: domain.pods for domain in held_places[each.name].domains}
-                more = (domain._replace(pods=domain.pods - held.get(domain.values, 0)) for domain in domains)
+                placed = {domain.values: domain.pods for domain in held_places[each.name].domains}
+                more = (domain._replace(pods=domain.pods - placed.get(domain.values, 0)) for domain in domains)
                 domains = tuple(domain for domain in more if domain.pods > 0)
             usage.append(PlacedPods(flavor, pods.get(each.name, {}), domains))
         return tuple(usage)

@@ -145,9 +145,9 @@ class _Step:
             count = pod_set["count"] if assignment.count is None else assignment.count
             if count <= 0:
                 continue
-            for position, (known, known_count) in enumerate(merged):
-                if _can_merge(known, pod_set, config.pod_set_merge_policy):
-                    merged[position] = (known, known_count + count)
+            for position, (merged_set, merged_count) in enumerate(merged):
+                if _can_merge(merged_set, pod_set, config.pod_set_merge_policy):
+                    merged[position] = (merged_set, merged_count + count)
                     break
             else:
                 merged.append((pod_set, count))

@@ -92,15 +92,15 @@ class FirstAlpha:
     def __init__(self, sources: Sources) -> None:
         self.templates: Final = sources.of(alpha_template.ResourceClaimTemplate)
         self._classes: Final = sources.of(resourceclass.ResourceClass)
-        self._of_claims: Final = sources.of(parameters.ResourceClaimParameters)
-        self._of_classes: Final = sources.of(parameters.ResourceClassParameters)
+        self._claim_parameters: Final = sources.of(parameters.ResourceClaimParameters)
+        self._class_parameters: Final = sources.of(parameters.ResourceClassParameters)
         self._objects: Final = resolution.CachedObjects(
-            self._classes.cache, self._of_claims.cache, self._of_classes.cache
+            self._classes.cache, self._claim_parameters.cache, self._class_parameters.cache
         )
 
     @property
     def sources(self) -> tuple[Source[Any], ...]:
-        return (self.templates, self._classes, self._of_claims, self._of_classes)
+        return (self.templates, self._classes, self._claim_parameters, self._class_parameters)
 
     def translate(self) -> Iterator[meta.Object]:
         """Yield the classes, and the templates whose parameters exist."""
@@ -224,8 +224,8 @@ class Caches:
 
     def _make_priorities(self) -> Priorities:
         return Priorities(
-            of_workloads={each.metadata.name: each.value for each in self.workload_priorities.cache},
-            of_pods={each.metadata.name: each.value for each in self.pod_priorities.cache},
+            workload_classes={each.metadata.name: each.value for each in self.workload_priorities.cache},
+            pod_classes={each.metadata.name: each.value for each in self.pod_priorities.cache},
             defaults=[each.metadata.name for each in self.pod_priorities.cache if each.global_default],
         )
 

@@ -58,14 +58,14 @@ class DeviceView:
                 pod_set = each.metadata.labels.get(POD_SET_LABEL, "")
                 key = (each.metadata.namespace, name, pod_set, each.spec.node_name)
                 bound[key] = bound.get(key, 0) + 1
-        expected: dict[str, list[tuple[Claims, int]]] = {}
+        expected_pods: dict[str, list[tuple[Claims, int]]] = {}
         for info in holders:
             for name, host, claims, pods in _placed(info.workload, source):
                 metadata = info.workload.metadata
-                missing = pods - bound.get((metadata.namespace, metadata.name, name, host), 0)
-                if missing > 0:
-                    expected.setdefault(host, []).append((claims, missing))
-        return expected
+                unbound = pods - bound.get((metadata.namespace, metadata.name, name, host), 0)
+                if unbound > 0:
+                    expected_pods.setdefault(host, []).append((claims, unbound))
+        return expected_pods
 
 
 def _placed(wl: workload.Workload, source: ClaimSource) -> Iterable[tuple[str, str, Claims, int]]:

@@ -183,13 +183,13 @@ def _check_selections(value: Any, at: Path) -> fielderror.Errors:
         return
     if len(selections) > _MOST_SELECTIONS:
         yield fielderror.too_many(at, len(selections), _MOST_SELECTIONS)
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for position, each in enumerate(selections):
         here = at.item(position)
         yield from fielderror.problems(here.child("name"), each.name, names.qualified_name(each.name))
-        if each.name in seen:
+        if each.name in earlier_names:
             yield fielderror.duplicate(here.child("name"), each.name)
-        seen.add(each.name)
+        earlier_names.add(each.name)
         classes = here.child("deviceClassNames")
         if not each.device_class_names:
             yield fielderror.required(classes, "at least one device class name is required")

@@ -34,7 +34,7 @@ class Agreement(NamedTuple):
 
     devices: int
     """Upper bound of the charge for the devices of one pod."""
-    beside: int
+    own: int
     """Requests of one pod itself."""
     once: int
     """Charge for shared claims that the workload pays for, for any number of pods."""
@@ -44,7 +44,7 @@ class PodSetAccount(msgspec.Struct, frozen=True, omit_defaults=True):
     """Agreement about all resources of a pod set that devices are charged to."""
 
     devices: pod.ResourceList = {}
-    beside: pod.ResourceList = {}
+    own: pod.ResourceList = msgspec.field(default_factory=dict, name="beside")
     once: pod.ResourceList = {}
 
     def resources(self) -> dict[str, Agreement]:
@@ -54,7 +54,7 @@ class PodSetAccount(msgspec.Struct, frozen=True, omit_defaults=True):
             return amounts.requested(name, resources.get(name, _ZERO))
 
         return {
-            name: Agreement(amount(self.devices, name), amount(self.beside, name), amount(self.once, name))
+            name: Agreement(amount(self.devices, name), amount(self.own, name), amount(self.once, name))
             for name in {**self.devices, **self.once}
         }
 
@@ -141,7 +141,7 @@ def _text(admitted: workload.Workload, devices: DeviceRequests, shares: Mapping[
                 once = resourcelists.merge(once, claim_charge.charge, resourcelists.total)
         account = PodSetAccount(devices.settled.get(assignment.name, {}), once=once)
         if assignment.count and account.resources():
-            pod_sets[assignment.name] = structs.replace(account, beside=_own_requests(assignment, account))
+            pod_sets[assignment.name] = structs.replace(account, own=_own_requests(assignment, account))
     new_account = DeviceAccount(pod_sets, devices.templates, claims)
     return msgspec.json.encode(msgspec.to_builtins(new_account, enc_hook=hooks.encode), order="sorted").decode()
 

@@ -90,22 +90,22 @@ def _group_name(pod_set: workload.PodSet) -> str | None:
     return (group.pod_group_name or None) if group is not None else None
 
 
-def without(wl: workload.Workload, shared: Mapping[ClaimUse, GroupClaim]) -> workload.Workload:
+def remove_shared_templates(wl: workload.Workload, group_claims: Mapping[ClaimUse, GroupClaim]) -> workload.Workload:
     """Return a workload whose shared claims have no template, so that they are not counted for each pod."""
-    if not shared:
+    if not group_claims:
         return wl
     pod_sets = tuple(
-        structs.replace(each, template=structs.replace(each.template, spec=_own_claims(each, shared)))
+        structs.replace(each, template=structs.replace(each.template, spec=_own_claims(each, group_claims)))
         for each in wl.spec.pod_sets
     )
     return structs.replace(wl, spec=structs.replace(wl.spec, pod_sets=pod_sets))
 
 
-def _own_claims(pod_set: workload.PodSet, shared: Mapping[ClaimUse, GroupClaim]) -> pod.PodSpec:
+def _own_claims(pod_set: workload.PodSet, group_claims: Mapping[ClaimUse, GroupClaim]) -> pod.PodSpec:
     spec = pod_set.template.spec
     entries = tuple(
         structs.replace(each, resource_claim_template_name=None)
-        if ClaimUse(pod_set.name, each.name) in shared
+        if ClaimUse(pod_set.name, each.name) in group_claims
         else each
         for each in spec.resource_claims
     )

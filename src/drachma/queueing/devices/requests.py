@@ -93,38 +93,41 @@ def count(
     ``claims`` are the claims that pods may use by name; without them, such claims are not charged.
     """
     stage = "claims"
-    whole = wl
     try:
-        group_claims = groupclaims.find(whole, objects.groups)
-        wl = groupclaims.without(whole, group_claims)
-        of_claims = counting.per_pod(wl, objects, mappings, gates=gates, policy=policy)
+        group_claims = groupclaims.find(wl, objects.groups)
+        unshared = groupclaims.remove_shared_templates(wl, group_claims)
+        claim_charges = counting.per_pod(unshared, objects, mappings, gates=gates, policy=policy)
         extended = extendedresources.Replacement({}, {})
         if gates.on(Gate.DRA_EXTENDED_RESOURCE):
             stage = "extendedResources"
-            extended = extendedresources.replace(wl, objects, mappings, gates=gates, policy=policy)
+            extended = extendedresources.replace(unshared, objects, mappings, gates=gates, policy=policy)
         if gates.on(Gate.DRA_PARTITIONABLE_DEVICES):
             stage = "counters"
-            of_claims = resourcelists.merge_pod_sets(of_claims, charges.counter_charges(wl, objects, mappings))
+            claim_charges = resourcelists.merge_pod_sets(
+                claim_charges, charges.counter_charges(unshared, objects, mappings)
+            )
         if gates.on(Gate.DRA_CONSUMABLE_CAPACITY):
             stage = "capacity"
-            of_claims = resourcelists.merge_pod_sets(of_claims, charges.capacity_charges(wl, objects, mappings))
+            claim_charges = resourcelists.merge_pod_sets(
+                claim_charges, charges.capacity_charges(unshared, objects, mappings)
+            )
         stage = "bounds"
         measure = Measure(mappings, gates, policy)
-        bounded = bounds.per_pod(wl, objects, measure) if policy.bounds_requests else {}
-        sharing = _Sharing(whole, objects, measure)
+        bounded = bounds.per_pod(unshared, objects, measure) if policy.bounds_requests else {}
+        sharing = _Sharing(wl, objects, measure)
         shared_charges = sharing.named_charges(claims) if claims is not None else {}
         shared_charges |= sharing.group_charges(group_claims)
     except Problem as problem:
         return Refusal(stage, problem.problems)
-    of_claims = resourcelists.merge_pod_sets(of_claims, bounded)
+    claim_charges = resourcelists.merge_pod_sets(claim_charges, bounded)
     is_pinned = policy.templates is Templates.PINNED
     # Settlement reads all claims of a pod, so that the bounds of all are needed if any are settled.
     settled = {*bounded, *(name for each in shared_charges.values() for name in each.pod_sets)}
     return DeviceRequests(
-        resourcelists.merge_pod_sets(of_claims, extended.charges),
+        resourcelists.merge_pod_sets(claim_charges, extended.charges),
         extended.replaced,
-        {name: charges for name, charges in of_claims.items() if is_pinned or name in settled},
-        _templates(whole, objects) if is_pinned else {},
+        {name: charges for name, charges in claim_charges.items() if is_pinned or name in settled},
+        _templates(wl, objects) if is_pinned else {},
         shared_charges,
     )
 

@@ -59,7 +59,7 @@ class Candidates(NamedTuple):
     """Workloads of a job: the one that matches its spec, and the rest."""
 
     match: workload.Workload | None
-    others: list[workload.Workload]
+    unmatched: list[workload.Workload]
 
 
 class ConstructedWorkload(NamedTuple):

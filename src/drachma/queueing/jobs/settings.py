@@ -60,8 +60,8 @@ class ClassMissingError(errors.DrachmaError):
 class Priorities(msgspec.Struct, frozen=True):
     """Values of priority classes by name: Kueue's own classes, and those of pods."""
 
-    of_workloads: Mapping[str, int] = {}
-    of_pods: Mapping[str, int] = {}
+    workload_classes: Mapping[str, int] = {}
+    pod_classes: Mapping[str, int] = {}
     defaults: Sequence[str] = ()
     """Global default classes of pods; the one with the lowest value applies."""
 
@@ -74,17 +74,17 @@ class Priorities(msgspec.Struct, frozen=True):
         """
         name = job_labels.get(PRIORITY_LABEL, "")
         if name:
-            if name not in self.of_workloads:
+            if name not in self.workload_classes:
                 raise ClassMissingError(f"workloadpriorityclasses.kueue.x-k8s.io {quotation.quote(name)} not found")
-            return {"group": GROUP, "kind": WORKLOAD_PRIORITY, "name": name}, self.of_workloads[name]
-        pod_classes = (each.get("template", {}).get("spec", {}).get("priorityClassName") for each in pod_sets)
-        name = pod_class or next(filter(None, pod_classes), "")
-        name = name or min(self.defaults, key=lambda each: self.of_pods[each], default="")
+            return {"group": GROUP, "kind": WORKLOAD_PRIORITY, "name": name}, self.workload_classes[name]
+        class_names = (each.get("template", {}).get("spec", {}).get("priorityClassName") for each in pod_sets)
+        name = pod_class or next(filter(None, class_names), "")
+        name = name or min(self.defaults, key=lambda each: self.pod_classes[each], default="")
         if not name:
             return None, 0
-        if name not in self.of_pods:
+        if name not in self.pod_classes:
             raise ClassMissingError(f"priorityclasses.scheduling.k8s.io {quotation.quote(name)} not found")
-        return {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": name}, self.of_pods[name]
+        return {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": name}, self.pod_classes[name]
 
 
 class Environment(msgspec.Struct, frozen=True):

@@ -59,12 +59,12 @@ def build(
     The keyword arguments come from the kind of job: the label that numbers the pods, and the label and number of the
     groups that the pods form. Raises errors.InvalidValueError if an annotation cannot be read.
     """
-    of_job = {
+    job_fields = {
         "podIndexLabel": index_label,
         "subGroupIndexLabel": sub_group_index_label,
         "subGroupCount": sub_group_count,
     }
-    request: dict[str, Any] = {name: value for name, value in of_job.items() if value is not None}
+    request: dict[str, Any] = {name: value for name, value in job_fields.items() if value is not None}
     has_slice_pair = SLICE_TOPOLOGY in annotations and SLICE_SIZE in annotations
     if REQUIRED in annotations:
         request["required"] = annotations[REQUIRED]

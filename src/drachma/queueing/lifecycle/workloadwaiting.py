@@ -20,7 +20,7 @@ _GATED: Final = "AdmissionGated"
 _INADMISSIBLE: Final = frozenset({"Inadmissible", "Misconfigured"})
 _DISABLED: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 _BY_NAME: Final = "KueueDRAIntegration feature does not support use of resource claims"
-_OF_SCHEDULER: Final = frozenset(
+_SCHEDULER_REASONS: Final = frozenset(
     {
         "NoMatchingFlavor",
         "WaitingForQuota",
@@ -179,11 +179,11 @@ class WaitingStep(WorkloadStep):
             return "Misconfigured", objection
         if has_gate(wl, self._gates):
             return _GATED, f"Admission is gated by: {wl.metadata.annotations[workload.ADMISSION_GATES]}"
-        is_of_scheduler = condition is not None and condition.reason in _OF_SCHEDULER
-        if self._around.parked_reason is not None and condition is not None and not is_of_scheduler:
+        is_by_scheduler = condition is not None and condition.reason in _SCHEDULER_REASONS
+        if self._around.parked_reason is not None and condition is not None and not is_by_scheduler:
             message = "Bypassed scheduling evaluation because an equivalent workload recently failed"
             return self._around.parked_reason, message
-        if is_of_scheduler and condition is not None:
+        if is_by_scheduler and condition is not None:
             return condition.reason, condition.message
         if condition is None and not self._gates.on(Gate.UNADMITTED_EXPLICIT_STATUS):
             return "", ""

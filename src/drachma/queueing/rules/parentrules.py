@@ -36,14 +36,14 @@ def problems(
     """Return the problems of a parent that is created, or changed from ``before``."""
     if parent.is_of_another_parent:
         return ()
-    found = [*_common(parent, gates)]
+    problems = [*_common(parent, gates)]
     if before is not None:
-        found += _changes(parent, before, gates)
+        problems += _changes(parent, before, gates)
         if is_managed and isinstance(parent, StatefulSet) and isinstance(before, StatefulSet):
-            found += _stateful_set_changes(parent, before, gates, find_workload)
+            problems += _stateful_set_changes(parent, before, gates, find_workload)
         if is_managed and isinstance(parent, LeaderWorkerSet) and isinstance(before, LeaderWorkerSet):
-            found += _leader_worker_set_changes(parent, before, gates)
-    return tuple(found)
+            problems += _leader_worker_set_changes(parent, before, gates)
+    return tuple(problems)
 
 
 def _common(parent: PodParent, gates: Gates) -> Errors:

@@ -112,15 +112,15 @@ class Counts:
         if pods.within or pods.devices is not None:
             return CountedPlaces(self._tree, pods, shape, assumed)
         key = (pods.identity, shape.slice_level, shape.slice_size, tuple(shape.inner_sizes.items()))
-        counted = self._counted.pop(key, None)
-        if counted is None:
-            counted = CountedPlaces(self._tree, pods, shape, assumed)
+        places_of_kind = self._counted.pop(key, None)
+        if places_of_kind is None:
+            places_of_kind = CountedPlaces(self._tree, pods, shape, assumed)
         else:
-            counted.refresh(assumed)
-        self._counted[key] = counted
+            places_of_kind.refresh(assumed)
+        self._counted[key] = places_of_kind
         if len(self._counted) > max(_LEAST_KINDS, _MOST_PLACES // max(1, len(self._tree.leaves))):
             del self._counted[next(iter(self._counted))]
-        return counted
+        return places_of_kind
 
     def _mark(self, leaves: Collection[Leaf], is_usage: bool) -> None:  # noqa: FBT001 -- a listener of the tree
         for counted in self._counted.values():

@@ -216,28 +216,28 @@ class Search:
         """Return the first of ordered places that hold all slices together. Raises NotFoundError."""
         request, rules = self._request, self._rules
         ordered = self._leader_first(ordered, request.slices, size=_slices, size_with_leader=_slices_with_leader)
-        taken: list[Place] = []
+        chosen_places: list[Place] = []
         slices, leaders, position = request.slices, request.leaders, 0
         while leaders > 0 and position < len(ordered) and ordered[position].leaders:
             place = ordered[position]
             if place.slices_with_leader >= slices:
                 sizes = list(map(_slices_with_leader, ordered))
                 place = ordered[rules.last_place(ordered, sizes, position, slices, leaders=leaders)]
-            taken.append(place)
+            chosen_places.append(place)
             leaders -= place.leaders
             slices -= place.slices_with_leader
             position += 1
         if leaders > 0:
             raise self._failure(level, request.leaders - leaders)
         if slices <= 0:
-            return taken
+            return chosen_places
         remainder = rules.plain_order(ordered[position:]) if request.leaders else ordered
         sizes = list(map(_slices, remainder))
         end, last_slices = _reach(sizes, slices)
         if end == len(sizes):
             raise self._failure(level, request.slices - last_slices)
         last = rules.last_place(remainder, sizes, end, last_slices)
-        return [*taken, *remainder[:end], remainder[last]]
+        return [*chosen_places, *remainder[:end], remainder[last]]
 
     def _leader_first(self, places: list[Place], needed: int, *, size: _Size, size_with_leader: _Size) -> list[Place]:
         """Move the first place to the front that takes the leader and leaves enough room for all in the others."""
@@ -309,10 +309,10 @@ class Search:
             units -= amount
             if place.leaders:
                 begin = position + 1
-                rest = self._fill_plainly(places[begin:], list(map(size, places[begin:])), units, unit=unit)
-                if not rest.places:
+                remainder = self._fill_plainly(places[begin:], list(map(size, places[begin:])), units, unit=unit)
+                if not remainder.places:
                     break
-                return Filling([*places[:begin], *rest.places], [*filled, *rest.pods], place)
+                return Filling([*places[:begin], *remainder.places], [*filled, *remainder.pods], place)
         return _NO_FILLING
 
     def _fill_plainly(self, places: list[Place], sizes: list[int], units: int, *, unit: int) -> Filling:

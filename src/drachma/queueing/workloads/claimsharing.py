@@ -29,9 +29,7 @@ def shares(wl: workload.Workload) -> Shares:
     return account.claims if account is not None else {}
 
 
-def shares_of_others(
-    devices: DeviceRequests, namespace: str, holders: Iterable[workload.Workload]
-) -> dict[str, ClaimShare]:
+def paid_shares(devices: DeviceRequests, namespace: str, holders: Iterable[workload.Workload]) -> dict[str, ClaimShare]:
     """Return the claims that a workload shares and that quota holders of its queue pay for."""
     return {
         name: structs.replace(share, pod_sets=devices.shared[name].pod_sets) if share.entry else share

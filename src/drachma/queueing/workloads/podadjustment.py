@@ -66,12 +66,12 @@ def _adjust(
     pod_resources = spec.resources
     if pod_resources is not None:
         pod_resources = _complete(pod_resources, limits.get(_POD, _NO_LIMITS))
-    of_container = limits.get(_CONTAINER, _NO_LIMITS)
+    container_limits = limits.get(_CONTAINER, _NO_LIMITS)
     complete = structs.replace(
         spec,
         overhead=overhead,
-        init_containers=_containers(spec.init_containers, of_container),
-        containers=_containers(spec.containers, of_container),
+        init_containers=_containers(spec.init_containers, container_limits),
+        containers=_containers(spec.containers, container_limits),
         resources=pod_resources,
     )
     return structs.replace(pod_set, template=structs.replace(pod_set.template, spec=complete))

@@ -30,7 +30,7 @@ _UNCONSTRAINED: Final = "kueue.x-k8s.io/podset-unconstrained-topology"
 _TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"
 
 
-_OF_SLICES: Final = frozenset({workload.SLICE_NAME, WORKLOAD_ANNOTATION})
+_SLICE_ANNOTATIONS: Final = frozenset({workload.SLICE_NAME, WORKLOAD_ANNOTATION})
 
 
 class PodSetConflictError(errors.DrachmaError):
@@ -75,7 +75,7 @@ class PodSetInfo(msgspec.Struct, frozen=True):
         """Return a pod template with this added. Templates of elastic jobs may name an earlier workload."""
         present = template_info(template)
         if workload.SLICE_NAME in self.annotations:
-            present = structs.replace(present, annotations=_without(present.annotations, _OF_SLICES))
+            present = structs.replace(present, annotations=_without(present.annotations, _SLICE_ANNOTATIONS))
         return present.merged(self).restored(template)
 
     def restored(self, template: Document) -> Document:

@@ -128,7 +128,7 @@ def _admitted(
         requests = _scaled(requests, count, after)
         for name, resource in agreed.resources().items() if agreed is not None else ():
             # Settlement gives back the devices of terminated pods, each with its own charge.
-            requests[name] = assigned_requests.get(name, 0) - resource.beside * (count - after)
+            requests[name] = assigned_requests.get(name, 0) - resource.own * (count - after)
         count = after
     has_topology = assignment.topology_assignment is not None or assignment.delayed_topology_request is not None
     one_pod = pod_requests(pod_set) if has_topology and pod_set is not None else _NOTHING

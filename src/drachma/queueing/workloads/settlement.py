@@ -189,9 +189,9 @@ class _GroupCharges(NamedTuple):
 
 
 def _group_charges(pod_set: str, account: DeviceAccount, uses: Iterable[PodUse]) -> _GroupCharges:
-    known: dict[tuple[str, str], amounts.Requests] = {}
+    charges_by_use: dict[tuple[str, str], amounts.Requests] = {}
     for each in uses:
-        known |= {(each.pod_set, entry): charges for entry, charges in each.group_claims.items()}
+        charges_by_use |= {(each.pod_set, entry): charges for entry, charges in each.group_claims.items()}
     bound: amounts.Requests = {}
     allocated: amounts.Requests = {}
     most: amounts.Requests = {}
@@ -199,7 +199,8 @@ def _group_charges(pod_set: str, account: DeviceAccount, uses: Iterable[PodUse])
         if not share.is_paid or share.pod_sets[0] != pod_set:
             continue
         agreed = amounts.request_amounts(share.charge)
-        charges = next((known[name, share.entry] for name in share.pod_sets if (name, share.entry) in known), None)
+        use_charges = (charges_by_use.get((name, share.entry)) for name in share.pod_sets)
+        charges = next((each for each in use_charges if each is not None), None)
         bound = _sum(bound, agreed)
         allocated = _sum(allocated, charges or {})
         most = _sum(most, agreed if charges is None else charges)
@@ -225,14 +226,14 @@ def _settle(
     resources = agreed.resources()
     for name in {name: None for charges in (*own, grouped.allocated) for name in charges} | dict.fromkeys(resources):
         resource = resources.get(name, deviceaccount.Agreement(0, 0, 0))
-        fixed = resource.beside * (assignment.count or 0) + resource.once - grouped.bound.get(name, 0)
+        fixed = resource.own * (assignment.count or 0) + resource.once - grouped.bound.get(name, 0)
         stored_amount = usage.get(name)
         reserved = (amounts.requested(name, stored_amount) if stored_amount is not None else 0) - fixed
-        of_pods = sum(charges.get(name, 0) for charges in own)
-        allocated = of_pods + grouped.allocated.get(name, 0)
+        pod_charges = sum(charges.get(name, 0) for charges in own)
+        allocated = pod_charges + grouped.allocated.get(name, 0)
         if allocated > reserved:
             return Overdrawn(assignment.name, name, allocated, reserved)
-        most = of_pods + grouped.most.get(name, 0) + resource.devices * (pods_left - len(own))
+        most = pod_charges + grouped.most.get(name, 0) + resource.devices * (pods_left - len(own))
         if most < reserved and stored_amount is not None:
             usage[name] = _convert_to_stored_format(stored_amount, fixed + most, name)
     return structs.replace(assignment, resource_usage=usage)

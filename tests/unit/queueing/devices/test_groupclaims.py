@@ -301,7 +301,7 @@ def test_workloads_of_one_group_pay_once() -> None:
     second = _workload("a", count=2, name="second")
     devices = _count(second, _EITHER_OBJECTS, _ENVELOPE)
     assert isinstance(devices, devicerequests.DeviceRequests)
-    paid = claimsharing.shares_of_others(devices, "default", [first])
+    paid = claimsharing.paid_shares(devices, "default", [first])
     unpaid = claimsharing.unpaid_requests(devices, paid)
     assert [dict(each.requests) for each in requests.total(second, devices=unpaid)] == [{"cpu": 2000, "small-gpus": 2}]
     other = _count(_workload("a", name="second"), _objects(_group("b", "shared"), _group("a", "shared")))

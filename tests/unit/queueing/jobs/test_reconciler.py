@@ -40,7 +40,7 @@ def _reconcile(job: BatchJob, subject: workload.Workload) -> reconciler.Reconcil
         namespace_labels={},
         pod_sets=lambda each: [{"name": "main", "count": each.spec.pod_sets[0].count, "template": _TEMPLATE}],
         workloads=[subject],
-        priorities=Priorities(of_workloads={"high": 100}),
+        priorities=Priorities(workload_classes={"high": 100}),
     )
     return reconciler.reconcile(job, environment, _NOW, settings=JobSettings())
 
@@ -103,7 +103,7 @@ def test_the_priority_class_of_the_run_policy_counts_before_those_of_pods() -> N
             "pytorchReplicaSpecs": {"Master": {"template": template}},
         },
     }
-    priorities = Priorities(of_pods={"low": 1, "high": 2})
+    priorities = Priorities(pod_classes={"low": 1, "high": 2})
     environment = Environment(namespace_labels={}, pod_sets=lambda _: (), priorities=priorities)
 
     result = reconciler.reconcile(kubeflow.PyTorchJob(document), environment, _NOW, settings=JobSettings())

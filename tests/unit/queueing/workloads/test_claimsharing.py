@@ -17,7 +17,7 @@ def _devices(uid: str = "claim") -> DeviceRequests:
 def _holder(name: str, *others: workload.Workload, second: int = 0, namespace: str = "default") -> workload.Workload:
     """Return an admitted workload that shares the claim with others of its queue."""
     devices = _devices()
-    paid = claimsharing.shares_of_others(devices, namespace, others)
+    paid = claimsharing.paid_shares(devices, namespace, others)
     gpus = {} if paid else {"gpus": "2"}
     assignment = {
         "name": "main",
@@ -44,8 +44,8 @@ _INHERITED = (PodSetRequests("claim shared", {"gpus": 2}, 1, {"gpus": "fast"}),)
 def test_who_comes_first_pays_and_others_do_not() -> None:
     first = _holder("first")
     assert claimsharing.shares(first)["shared"].is_paid
-    assert claimsharing.shares_of_others(_devices(), "default", [first]).keys() == {"shared"}
-    unpaid = claimsharing.unpaid_requests(_devices(), claimsharing.shares_of_others(_devices(), "default", [first]))
+    assert claimsharing.paid_shares(_devices(), "default", [first]).keys() == {"shared"}
+    unpaid = claimsharing.unpaid_requests(_devices(), claimsharing.paid_shares(_devices(), "default", [first]))
     assert unpaid is not None
     assert not unpaid.shared
     second = _holder("second", first, second=1)
@@ -70,8 +70,8 @@ def test_of_one_second_the_uid_decides() -> None:
 
 def test_claims_of_other_namespaces_and_other_claims_of_the_name_are_not_shared() -> None:
     first = _holder("first")
-    assert claimsharing.shares_of_others(_devices(), "elsewhere", [first]) == {}
-    assert claimsharing.shares_of_others(_devices("made-anew"), "default", [first]) == {}
+    assert claimsharing.paid_shares(_devices(), "elsewhere", [first]) == {}
+    assert claimsharing.paid_shares(_devices("made-anew"), "default", [first]) == {}
 
 
 def test_what_is_charged_once_does_not_shrink_with_the_pods() -> None:
