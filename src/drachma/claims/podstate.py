@@ -1,4 +1,4 @@
-"""State of a pod: has it ended, does it still need its claims, and was it disrupted?"""
+"""State of a pod: has it ended and why, does it still need its claims, and was it disrupted?"""
 
 from __future__ import annotations
 
@@ -29,6 +29,20 @@ def is_done(subject: pod.Pod) -> bool:
     if subject.status.phase in _ENDED:
         return True
     return subject.metadata.deletion_timestamp is not None and not subject.spec.node_name
+
+
+def failure(subject: pod.Pod) -> str:
+    """Return why a pod has failed: its message, or the exit codes of its containers. Empty for other pods."""
+    status = subject.status
+    if status.phase != "Failed":
+        return ""
+    if status.message or status.reason:
+        return status.message or status.reason
+    states = {
+        each.name: each.state.terminated for each in (*status.init_container_statuses, *status.container_statuses)
+    }
+    codes = [f"{name}: exit code {state.exit_code}" for name, state in states.items() if state and state.exit_code]
+    return ", ".join(codes)
 
 
 def disruption_target(subject: pod.Pod, *, reason: str, message: str, now: datetime) -> pod.PodCondition | None:

@@ -379,7 +379,8 @@ def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str
         prefix = each.metadata.generate_name if watched.queued else ""
         name = f"pod {each.metadata.namespace}/{f'{prefix}*' if prefix else each.metadata.name}"
         if each.spec.node_name:
-            yield f"{name}: on node {each.spec.node_name}{_failure(each)}"
+            failure = podstate.failure(each)
+            yield f"{name}: on node {each.spec.node_name}{f', failed: {failure}' if failure else ''}"
         else:
             condition = _scheduled_condition(each)
             yield f"{name}: waits: {condition.message if condition is not None else 'for its claims'}"
@@ -388,15 +389,6 @@ def _lines(watched: _Watched, logs: Mapping[str, str], reasons: Mapping[str, str
         yield from (f"  {line}" for line in reasons.get(each.metadata.uid, "").splitlines())
     bound = sum(bool(each.spec.node_name) for each in pods)
     yield f"{bound} of {len(pods)} pods have a node"
-
-
-def _failure(ended: pod.Pod) -> str:
-    """Return the end of the line about a failed pod, with the exit codes of its containers; empty for other pods."""
-    if ended.status.phase != "Failed":
-        return ""
-    states = {each.name: each.state.terminated for each in ended.status.container_statuses}
-    codes = [f"{name}: exit code {state.exit_code}" for name, state in states.items() if state and state.exit_code]
-    return f", failed ({', '.join(codes) or ended.status.reason})"
 
 
 async def _log(client: http.HttpClient, running: pod.Pod) -> str:

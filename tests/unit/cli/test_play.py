@@ -80,7 +80,7 @@ async def test_a_failed_pod_ends_the_wait_for_complete_ones(monkeypatch: pytest.
         patch = patches.merge({"status": status})
         await server.client.patch(pod.Pod, "p", namespace="default", subresource="status", patch=patch)
         assert await watched.settle(60)
-        assert next(iter(playground._lines(watched, {}, {}))) == "pod default/p: on node n, failed (c: exit code 3)"
+        assert next(iter(playground._lines(watched, {}, {}))) == "pod default/p: on node n, failed: c: exit code 3"
 
 
 async def test_a_node_made_by_hand_declares_the_features_of_an_agent() -> None:

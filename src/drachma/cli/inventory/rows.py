@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from drachma.api import node, pod, resourceclaim, resourceslice
-from drachma.claims import conditions, identity, podclaims
+from drachma.claims import conditions, identity, podclaims, podstate
 from drachma.cli.inventory import cluster as clusters
 from drachma.cli.inventory import podqualities, table
 from drachma.values import naturalorder
@@ -323,7 +323,7 @@ def _pod_reason(each: pod.Pod) -> str:
         condition = conditions.find(each.status.conditions, kind)
         if condition is not None and condition.status != "True":
             return condition.message or condition.reason
-    return each.status.message or ""
+    return podstate.failure(each) or each.status.message or ""
 
 
 class _DriverCount(NamedTuple):

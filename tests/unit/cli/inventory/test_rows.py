@@ -164,6 +164,14 @@ def test_pods_have_the_reason_why_they_do_not_run() -> None:
     assert row.document["reason"] == message
 
 
+def test_failed_pods_have_the_exit_codes_of_their_containers() -> None:
+    terminated = {"exitCode": 4, "containerID": "x://c"}
+    state = {"name": "c", "state": {"terminated": terminated}}
+    failed = read("Pod", "p", "v1", spec={"containers": []}, status={"phase": "Failed", "containerStatuses": [state]})
+    (row,) = rows.TABLES["pods"].rows(clusters.Cluster(pods=(failed,)), table.Filter(), NOW)
+    assert (row.cells["STATUS"], row.cells["REASON"]) == ("Failed", "c: exit code 4")
+
+
 def test_what_pods_are_to_their_nodes() -> None:
     columns = ("QOS", "CPU-SHARES", "CPU-QUOTA", "MEMORY-MAX", "OOM-SCORES", "EVICTION")
     assert shown("pods", *columns) == [("BestEffort", "2", "max", "max", "c:1000", "1")]
