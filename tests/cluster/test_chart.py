@@ -48,6 +48,7 @@ def _printed(*arguments: str) -> dict[tuple[str, str, str], Document]:
                 "queueing": {"enabled": True},
                 "exporter": {"enabled": True},
                 "dashboard": {"enabled": True},
+                "node": {"enabled": True},
             },
             [
                 *(
@@ -55,6 +56,7 @@ def _printed(*arguments: str) -> dict[tuple[str, str, str], Document]:
                     "queueing",
                     "exporter",
                     "dashboard",
+                    "node",
                     "--image=registry.example.com/drachma:1",
                     "-n",
                     "gpus",
@@ -62,6 +64,11 @@ def _printed(*arguments: str) -> dict[tuple[str, str, str], Document]:
                 *("--replicas=3", "--scheduler-name=pilot", "--neighbours"),
             ],
             id="all-but-controllers",
+        ),
+        pytest.param(
+            {"scheduler": {"enabled": False}, "node": {"enabled": True, "driverImage": "registry.example.com/gpu:1"}},
+            ["node", "--driver-image=registry.example.com/gpu:1"],
+            id="agents-with-a-driver",
         ),
         pytest.param(
             {"scheduler": {"enabled": False}, "controllers": {"enabled": True, "names": CONTROLLERS.split(",")}},
@@ -146,7 +153,10 @@ def test_wrong_values_are_refused(values: str, want: str) -> None:
     assert want in done.stderr
 
 
-@pytest.mark.parametrize("name", ["autoscaler", "dashboard", "exporter", "queueing", "queueing-webhooks", "scheduler"])
+BASES = ("autoscaler", "dashboard", "exporter", "node", "queueing", "queueing-webhooks", "scheduler")
+
+
+@pytest.mark.parametrize("name", BASES)
 def test_a_base_gives_the_same_objects(name: str) -> None:
     done = _run("kustomize", "build", str(DEPLOY / "kustomize" / name))
     assert done.returncode == 0, done.stderr

@@ -19,9 +19,33 @@ labels:
   namespace: {{ .root.Values.namespace }}
 {{- end }}
 
+{{/* Environment of the containers of an agent. */}}
+{{- define "drachma.environment" -}}
+env:
+  {{- range .variables }}
+  - name: {{ .name }}
+    {{- if .field }}
+    valueFrom:
+      fieldRef:
+        fieldPath: {{ .field }}
+    {{- else }}
+    value: {{ .value }}
+    {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* Folders that the containers of an agent share. */}}
+{{- define "drachma.folders" -}}
+{{- range .folders }}
+- name: {{ .name }}
+  mountPath: {{ .path }}
+{{- end }}
+{{- end }}
+
 {{/*
 All objects of a component: name, args, lease (may be empty), roles, root. These may be absent: leaseNamespace, rules,
-port (name, number, keepsClients), hasOwnProbes (there is no status page), mounts (name, path, secret or configMap), isOptional.
+port (name, number, keepsClients), hasOwnProbes (there is no status page), mounts (name, path, secret or configMap), isOptional,
+agent (variables with name and field or value, folders with name and path, driverImage), which makes a DaemonSet.
 */}}
 {{- define "drachma.component" -}}
 {{- $component := . }}
@@ -115,11 +139,13 @@ subjects:
 {{- end }}
 ---
 apiVersion: apps/v1
-kind: Deployment
+kind: {{ if .agent }}DaemonSet{{ else }}Deployment{{ end }}
 metadata:
   {{- include "drachma.metadata" . | nindent 2 }}
 spec:
+  {{- if not .agent }}
   replicas: {{ if .lease }}{{ $values.replicas }}{{ else }}1{{ end }}
+  {{- end }}
   selector:
     matchLabels:
       {{- include "drachma.labels" . | nindent 6 }}
@@ -138,6 +164,7 @@ spec:
         runAsGroup: 65532
         seccompProfile:
           type: RuntimeDefault
+      {{- if not .agent }}
       affinity:
         podAntiAffinity:
           preferredDuringSchedulingIgnoredDuringExecution:
@@ -147,6 +174,7 @@ spec:
                 labelSelector:
                   matchLabels:
                     {{- include "drachma.labels" . | nindent 20 }}
+      {{- end }}
       containers:
         - name: {{ .name }}
           image: {{ $values.image | default (printf "drachma:%s" .root.Chart.AppVersion) }}
@@ -161,25 +189,38 @@ spec:
             {{- if not .hasOwnProbes }}
             - --secure-address=0.0.0.0:10443
             {{- end }}
+          {{- with .agent }}
+          {{- include "drachma.environment" . | nindent 10 }}
+          {{- end }}
           ports:
             {{- range $ports }}
             - name: {{ .name }}
               containerPort: {{ .number }}
             {{- end }}
           livenessProbe:
+            {{- if .agent }}
+            tcpSocket:
+              port: {{ $probed }}
+            {{- else }}
             httpGet:
               path: /livez
               port: {{ $probed }}
               scheme: HTTPS
+            {{- end }}
             periodSeconds: 10
             timeoutSeconds: 5
             initialDelaySeconds: 10
             failureThreshold: 6
           readinessProbe:
+            {{- if .agent }}
+            tcpSocket:
+              port: {{ $probed }}
+            {{- else }}
             httpGet:
               path: /readyz
               port: {{ $probed }}
               scheme: HTTPS
+            {{- end }}
             periodSeconds: 10
             timeoutSeconds: 5
           resources:
@@ -196,15 +237,48 @@ spec:
           volumeMounts:
             - name: tmp
               mountPath: /tmp
+            {{- with .agent }}
+            {{- include "drachma.folders" . | nindent 12 }}
+            {{- end }}
             {{- range .mounts }}
             - name: {{ .name }}
               mountPath: {{ .path }}
               readOnly: true
             {{- end }}
+        {{- with .agent }}
+        {{- if .driverImage }}
+        - name: driver
+          image: {{ .driverImage }}
+          args: [run]
+          {{- include "drachma.environment" . | nindent 10 }}
+          resources:
+            requests:
+              cpu: 50m
+              memory: 64Mi
+            limits:
+              memory: 512Mi
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [ALL]
+          volumeMounts:
+            - name: tmp
+              mountPath: /tmp
+            {{- include "drachma.folders" . | nindent 12 }}
+        {{- end }}
+        {{- end }}
       volumes:
         - name: tmp
           emptyDir:
             sizeLimit: 16Mi
+        {{- with .agent }}
+        {{- range .folders }}
+        - name: {{ .name }}
+          emptyDir:
+            sizeLimit: 256Mi
+        {{- end }}
+        {{- end }}
         {{- range .mounts }}
         - name: {{ .name }}
           {{- if .secret }}
@@ -215,6 +289,7 @@ spec:
             name: {{ .configMap }}
           {{- end }}
         {{- end }}
+{{- if not .agent }}
 {{- with .port }}
 ---
 apiVersion: v1
@@ -242,6 +317,7 @@ spec:
   selector:
     matchLabels:
       {{- include "drachma.labels" . | nindent 6 }}
+{{- end }}
 ---
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy

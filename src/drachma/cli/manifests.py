@@ -10,7 +10,7 @@ import typer
 import drachma
 from drachma import errors
 
-_COMPONENTS = ("autoscaler", "controllers", "dashboard", "exporter", "queueing", "scheduler")
+_COMPONENTS = ("autoscaler", "controllers", "dashboard", "exporter", "node", "queueing", "scheduler")
 
 
 def manifests(
@@ -44,6 +44,9 @@ def manifests(
     command: Annotated[
         str, typer.Option(help="Program in the image that adds and removes the autoscaler's machines.")
     ] = "node-provider",
+    driver_image: Annotated[
+        str, typer.Option(help="Image of a driver made with the SDK, which runs next to each agent of component node.")
+    ] = "",
     public_url: Annotated[
         str, typer.Option(help="URL that browsers use for the dashboard, if an Ingress or proxy is in front.")
     ] = "",
@@ -82,6 +85,8 @@ def manifests(
         )
     if (webhooks or webhook_authority is not None) and "queueing" not in component:
         raise errors.InvalidValueError("--webhooks and --webhook-authority: go with the component queueing")
+    if driver_image and "node" not in component:
+        raise errors.InvalidValueError("--driver-image: goes with the component node")
     if node_groups is not None and "autoscaler" not in component:
         raise errors.InvalidValueError("--node-groups: goes with the component autoscaler")
     own_webhooks = None
@@ -112,6 +117,8 @@ def manifests(
                 )
             case "exporter":
                 selected.append(components.exporter())
+            case "node":
+                selected.append(components.node(driver_image=driver_image))
             case "queueing":
                 selected.append(components.queueing(own_webhooks))
             case _:

@@ -29,6 +29,9 @@ def node(
             help="Kubeconfig with a bootstrap token, to request a certificate if --kubeconfig has no valid one."
         ),
     ] = None,
+    register_with_taints: Annotated[
+        str, typer.Option(help="Comma-separated taints of a node that is new, such as KEY=VALUE:NoSchedule.")
+    ] = "",
     registry_dir: Annotated[
         pathlib.Path | None, typer.Option(help="Folder where drivers register; ROOT/plugins_registry by default.")
     ] = None,
@@ -77,7 +80,7 @@ def node(
     from drachma.listening import addresses
     from drachma.node.directories import Directories
     from drachma.node.registration import addresses as node_addresses
-    from drachma.node.registration.machine import describe_local
+    from drachma.node.registration.machine import describe_local, parse_taints
     from drachma.process import logs, nodeagents, nodeidentity, standalone
     from drachma.runtime import clock
 
@@ -95,7 +98,8 @@ def node(
     node_name = name or socket.gethostname().lower()
     directories = Directories.below(root.absolute(), registry=registry_dir, plugins=plugins_dir)
     directories.make()
-    machine = describe_local(node_name, root=directories.root, boot_id_file=boot_id_file)
+    taints = parse_taints(register_with_taints)
+    machine = describe_local(node_name, root=directories.root, boot_id_file=boot_id_file, taints=taints)
     if bootstrap_kubeconfig is not None:
         if kubeconfig is None:
             raise errors.InvalidValueError("--bootstrap-kubeconfig: needs --kubeconfig, the file to create")

@@ -22,6 +22,11 @@ PORT: Final = 10443
 
 DASHBOARD_PORT: Final = 8443
 WEBHOOK_PORT: Final = 9443
+AGENT_PORT: Final = 10250
+BOOTSTRAP_SECRET: Final = "drachma-node-bootstrap"
+"""Secret with the kubeconfig by which agents request the identity of their nodes."""
+
+SIMULATED_TAINT: Final = "drachma.dev/simulated:NoSchedule"
 
 _READ: Final = ("get", "list", "watch")
 _KUEUE: Final = "kueue.x-k8s.io"
@@ -54,8 +59,19 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
     config_map: str = ""
 
 
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a component needs that runs on every machine: variables, folders of its own, and a driver."""
+
+    variables: tuple[tuple[str, str], ...]
+    """Names of environment variables, and the field of the pod or the text that each has."""
+    folders: tuple[tuple[str, str], ...]
+    """Names of folders that the containers of a pod share, and their paths."""
+    driver_image: str = ""
+    """Image of a driver made with the SDK, which runs in a container of the same pod."""
+
+
 class Component(msgspec.Struct, frozen=True, kw_only=True):
-    """One deployment."""
+    """One Deployment, or one DaemonSet if it has an ``agent``."""
 
     name: str
     arguments: tuple[str, ...]
@@ -76,6 +92,8 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     """Objects beyond those that every component has."""
     is_critical: bool = True
     """True if pods of the cluster depend on it, so that it goes before them."""
+    agent: Agent | None = None
+    """Needs of a component that runs on every machine."""
 
 
 def scheduler(name: str, *, has_neighbours: bool = False) -> Component:
@@ -119,6 +137,53 @@ def exporter() -> Component:
             Rule(groups=("resource.k8s.io",), resources=kinds),
             Rule(groups=("",), resources=("pods",)),
             Rule(groups=(_KUEUE,), resources=("clusterqueues",)),
+        ),
+    )
+
+
+def node(*, driver_image: str = "") -> Component:
+    """Return agents of simulated nodes: one next to the kubelet of each machine, with a Node of its own.
+
+    An agent has the identity of its Node, which it requests with the kubeconfig of a Secret. The taint keeps all pods
+    away that do not tolerate it, because their containers would only be simulated. The driver of an image sees the
+    agent's folder as that of a kubelet; its account may do what a driver has to.
+    """
+    rules = (
+        Rule(groups=("resource.k8s.io",), resources=("resourceclaims",), verbs=("get",)),
+        Rule(
+            groups=("resource.k8s.io",),
+            resources=("resourceslices",),
+            verbs=("get", "list", "watch", "create", "update", "delete"),
+        ),
+        Rule(groups=("",), resources=("nodes",), verbs=("get",)),
+    )
+    return Component(
+        name="node",
+        arguments=(
+            "node",
+            "--name=$(NODE_NAME)",
+            "--root=/state",
+            "--kubeconfig=/state/kubeconfig",
+            "--bootstrap-kubeconfig=/bootstrap/kubeconfig",
+            "--cdi-dir=/cdi",
+            f"--listen=0.0.0.0:{AGENT_PORT}",
+            f"--register-with-taints={SIMULATED_TAINT}",
+        ),
+        lease="",
+        rules=rules if driver_image else (),
+        port=Port(name="agent", number=AGENT_PORT),
+        has_status_page=False,
+        mounts=(Mount(name="bootstrap", path="/bootstrap", secret=BOOTSTRAP_SECRET),),
+        is_critical=False,
+        agent=Agent(
+            variables=(
+                ("MACHINE", "spec.nodeName"),
+                ("NODE_NAME", "drachma-$(MACHINE)"),
+                ("KUBELET_ROOT", "/state"),
+                ("CDI_ROOT", "/cdi"),
+            ),
+            folders=(("state", "/state"), ("cdi", "/cdi")),
+            driver_image=driver_image,
         ),
     )
 

@@ -1,4 +1,4 @@
-"""Objects of a deployment: namespace, account, permissions, Deployment, disruption budget, network policy."""
+"""Objects of a deployment: namespace, account, permissions, Deployment or DaemonSet, budget, network policy."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ Document = dict[str, Any]
 _RBAC: Final = "rbac.authorization.k8s.io"
 _AUTHENTICATION_READER: Final = "extension-apiserver-authentication-reader"
 _USER: Final = 65532
+_HARDENED: Final = {
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,10 +62,13 @@ def _component(component: Component, settings: Settings) -> Iterator[Document]:
         yield from _lease_permissions(component, settings)
     for document in component.documents:
         yield {**document, "metadata": {**document["metadata"], "labels": _labels(component)}}
-    yield _deployment(component, settings)
-    if component.port is not None:
-        yield _service(component, settings, port=component.port)
-    yield _disruption_budget(component, settings)
+    if component.agent is not None:
+        yield _daemon_set(component, settings)
+    else:
+        yield _deployment(component, settings)
+        if component.port is not None:
+            yield _service(component, settings, port=component.port)
+        yield _disruption_budget(component, settings)
     yield _network_policy(component, settings)
 
 
@@ -139,6 +147,19 @@ def _deployment(component: Component, settings: Settings) -> Document:
     }
 
 
+def _daemon_set(component: Component, settings: Settings) -> Document:
+    labels = _labels(component)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": _metadata(component, settings),
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(component, settings)},
+        },
+    }
+
+
 def _pod(component: Component, settings: Settings) -> Document:
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": _labels(component)}}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
@@ -151,12 +172,53 @@ def _pod(component: Component, settings: Settings) -> Document:
             "runAsGroup": _USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
-        "containers": [_container(component, settings)],
+        **(
+            {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+            if component.agent is None
+            else {}
+        ),
+        "containers": [_container(component, settings), *_drivers(component)],
         "volumes": [
             {"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}},
+            *({"name": name, "emptyDir": {"sizeLimit": "256Mi"}} for name, _ in _folders(component)),
             *map(_volume, component.mounts),
         ],
+    }
+
+
+def _folders(component: Component) -> tuple[tuple[str, str], ...]:
+    return component.agent.folders if component.agent is not None else ()
+
+
+def _folder_mounts(component: Component) -> list[Document]:
+    return [{"name": name, "mountPath": path} for name, path in _folders(component)]
+
+
+def _environment(component: Component) -> Document:
+    """Return the variables of an agent and its driver; a field of the pod has a dot in its name."""
+    if component.agent is None:
+        return {}
+    variables = [
+        {"name": name, "valueFrom": {"fieldRef": {"fieldPath": value}}}
+        if value.startswith("spec.")
+        else {"name": name, "value": value}
+        for name, value in component.agent.variables
+    ]
+    return {"env": variables}
+
+
+def _drivers(component: Component) -> Iterator[Document]:
+    """Yield the container of the driver that an agent calls."""
+    if component.agent is None or not component.agent.driver_image:
+        return
+    yield {
+        "name": "driver",
+        "image": component.agent.driver_image,
+        "args": ["run"],
+        **_environment(component),
+        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": _HARDENED,
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, *_folder_mounts(component)],
     }
 
 
@@ -178,6 +240,7 @@ def _container(component: Component, settings: Settings) -> Document:
         "name": component.name,
         "image": settings.image,
         "args": [*component.arguments, *own],
+        **_environment(component),
         "ports": [{"name": name, "containerPort": number} for name, number in _ports(component).items()],
         "livenessProbe": {**_probe(component, "/livez"), "initialDelaySeconds": 10, "failureThreshold": 6},
         "readinessProbe": _probe(component, "/readyz"),
@@ -185,13 +248,10 @@ def _container(component: Component, settings: Settings) -> Document:
             "requests": {"cpu": settings.cpu, "memory": settings.memory},
             "limits": {"memory": "2Gi"},
         },
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": _HARDENED,
         "volumeMounts": [
             {"name": "tmp", "mountPath": "/tmp"},
+            *_folder_mounts(component),
             *({"name": each.name, "mountPath": each.path, "readOnly": True} for each in component.mounts),
         ],
     }
@@ -203,8 +263,11 @@ def _ports(component: Component) -> dict[str, int]:
 
 
 def _probe(component: Component, path: str) -> Document:
-    action = {"path": path, "port": next(iter(_ports(component))), "scheme": "HTTPS"}
-    return {"httpGet": action, "periodSeconds": 10, "timeoutSeconds": 5}
+    port = next(iter(_ports(component)))
+    if component.agent is not None:
+        # What an agent serves is for the API server alone, so that a probe sees no more than that it listens.
+        return {"tcpSocket": {"port": port}, "periodSeconds": 10, "timeoutSeconds": 5}
+    return {"httpGet": {"path": path, "port": port, "scheme": "HTTPS"}, "periodSeconds": 10, "timeoutSeconds": 5}
 
 
 def _service(component: Component, settings: Settings, *, port: Port) -> Document:

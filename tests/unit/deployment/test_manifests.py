@@ -21,6 +21,7 @@ PLURALS = {
     "ClusterRoleBinding": "clusterrolebindings",
     "Role": "roles",
     "RoleBinding": "rolebindings",
+    "DaemonSet": "daemonsets",
     "Deployment": "deployments",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "NetworkPolicy": "networkpolicies",
@@ -49,6 +50,7 @@ async def test_a_server_takes_every_object(tmp_path: pathlib.Path) -> None:
     authority.write_text("-----BEGIN CERTIFICATE-----\n")
     documents = _print(
         *("scheduler", "queueing", "exporter", "dashboard", "autoscaler", f"--node-groups={groups}"),
+        *("node", "--driver-image=driver:1"),
         *(
             "controllers",
             "--controllers",
@@ -62,7 +64,8 @@ async def test_a_server_takes_every_object(tmp_path: pathlib.Path) -> None:
     for document in documents:
         answer = await server.call("POST", _path(document), document)
         assert answer.code == 201, (document["kind"], answer.body)
-    pods = [each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Deployment"]
+    kinds = ("DaemonSet", "Deployment")
+    pods = [each["spec"]["template"]["spec"] for each in documents if each["kind"] in kinds]
     for number, spec in enumerate(pods):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": spec}
         answer = await server.call("POST", "/api/v1/namespaces/drachma-system/pods", pod)
@@ -168,7 +171,7 @@ def test_an_account_may_write_its_own_lease_only() -> None:
     [
         pytest.param(
             ["dashbord"],
-            "component 'dashbord': expected autoscaler, controllers, dashboard, exporter, queueing, scheduler",
+            "component 'dashbord': expected autoscaler, controllers, dashboard, exporter, node, queueing, scheduler",
             id="unknown",
         ),
         pytest.param(["controllers"], "name the controllers to run with --controllers", id="no-controllers"),
@@ -181,9 +184,25 @@ def test_an_account_may_write_its_own_lease_only() -> None:
         pytest.param(
             ["scheduler", "--public-url", "https://d"], "goes with the component dashboard", id="no-dashboard"
         ),
+        pytest.param(["scheduler", "--driver-image", "d"], "goes with the component node", id="no-node"),
     ],
 )
 def test_refused(arguments: list[str], want: str) -> None:
     result = CliRunner().invoke(app, ["manifests", *arguments])
     assert result.exit_code != 0
     assert want in f"{result.output}{result.exception}"
+
+
+def test_agents_have_no_permissions_of_their_own_without_a_driver() -> None:
+    kinds = [each["kind"] for each in _print("node")]
+    assert kinds == ["Namespace", "ServiceAccount", "DaemonSet", "NetworkPolicy"]
+
+
+def test_a_driver_sees_the_folder_of_its_agent_as_that_of_a_kubelet() -> None:
+    [daemon_set] = [each for each in _print("node", "--driver-image=driver:1") if each["kind"] == "DaemonSet"]
+    agent, driver = daemon_set["spec"]["template"]["spec"]["containers"]
+    variables = {each["name"]: each.get("value") for each in driver["env"]}
+    assert (driver["image"], driver["args"]) == ("driver:1", ["run"])
+    assert f"--root={variables['KUBELET_ROOT']}" in agent["args"]
+    assert f"--cdi-dir={variables['CDI_ROOT']}" in agent["args"]
+    assert {each["mountPath"] for each in driver["volumeMounts"]} == {"/tmp", "/state", "/cdi"}

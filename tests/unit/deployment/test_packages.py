@@ -25,6 +25,7 @@ COMPONENTS = {
     "autoscaler": components.autoscaler(command="node-provider"),
     "dashboard": components.dashboard(),
     "exporter": components.exporter(),
+    "node": components.node(),
     "queueing": components.queueing(),
     "queueing-webhooks": components.queueing(
         components.Webhooks(
@@ -51,10 +52,11 @@ def test_a_base_has_the_printed_objects(name: str) -> None:
     assert stored == _documents(name), remedy
 
 
-@pytest.mark.parametrize("name", ["autoscaler", "dashboard", "exporter", "queueing"])
+@pytest.mark.parametrize("name", ["autoscaler", "dashboard", "exporter", "node", "queueing"])
 def test_the_chart_has_the_permissions_of_a_component(name: str) -> None:
     proxy = components.Proxy(user_header="X-User", networks=("10.0.0.0/8",))
-    component = components.dashboard(proxy=proxy) if name == "dashboard" else COMPONENTS[name]
+    optional = {"dashboard": components.dashboard(proxy=proxy), "node": components.node(driver_image="driver")}
+    component = optional.get(name, COMPONENTS[name])
     documents = deployment.documents([component], deployment.Settings(image="drachma"))
     [role] = [each for each in documents if each["kind"] == "ClusterRole"]
     assert yaml.safe_load((CHART / "roles" / f"{name}.yaml").read_text()) == role["rules"]

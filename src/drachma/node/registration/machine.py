@@ -6,6 +6,7 @@ import os
 import pathlib
 import platform
 import shutil
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ BOOT_ID: Final = pathlib.Path("/proc/sys/kernel/random/boot_id")
 _MEMORY: Final = pathlib.Path("/proc/meminfo")
 _MACHINE_ID: Final = pathlib.Path("/etc/machine-id")
 _MOST_PODS: Final = 110
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 """Go's names of architectures that Python names otherwise."""
 
@@ -49,8 +51,28 @@ def pretended(name: str) -> Machine:
     return Machine(node=node, has_any_driver=True, lease_holder=f"{name}_pretended")
 
 
-def describe_local(name: str, *, root: pathlib.Path, boot_id_file: pathlib.Path = BOOT_ID) -> Machine:
+def parse_taints(text: str) -> tuple[dict[str, str], ...]:
+    """Return the taints of a text such as ``key=value:NoSchedule,other:NoExecute``, as a kubelet reads it.
+
+    Raises:
+        errors.InvalidValueError: a taint has no key, or an effect that does not exist.
+    """
+    taints = []
+    for part in filter(None, text.split(",")):
+        name, _, effect = part.partition(":")
+        key, _, value = name.partition("=")
+        if not key or effect not in _EFFECTS:
+            raise errors.InvalidValueError(f"taint {part!r}: expected KEY[=VALUE]:EFFECT with {', '.join(_EFFECTS)}")
+        taints.append({"key": key, **({"value": value} if value else {}), "effect": effect})
+    return tuple(taints)
+
+
+def describe_local(
+    name: str, *, root: pathlib.Path, boot_id_file: pathlib.Path = BOOT_ID, taints: Sequence[dict[str, str]] = ()
+) -> Machine:
     """Return the machine that this process runs on, as a node of the given name; ``root`` is on the disk that pods use.
+
+    The Node is created with the taints; those of a Node that exists stay as they are.
 
     Raises:
         errors.RefusedFileError: the boot id cannot be read.
@@ -85,7 +107,8 @@ def describe_local(name: str, *, root: pathlib.Path, boot_id_file: pathlib.Path 
         "addresses": [{"type": "Hostname", "address": name}],
     }
     metadata = {"name": name, "labels": labels}
-    return Machine(node={"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status})
+    spec = {"spec": {"taints": list(taints)}} if taints else {}
+    return Machine(node={"apiVersion": "v1", "kind": "Node", "metadata": metadata, **spec, "status": status})
 
 
 def _memory() -> str:
