@@ -20,7 +20,7 @@ from tests.scenarios import processes
 
 from bench import timing
 from bench.fuzzing import auditlog, canary, identities, surface, worker
-from bench.soak.wire import Wire
+from bench.soak.wire import MERGE_PATCH, Wire
 
 _POLICY: Final = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{{level: {level}}}]\n"
 _STEPS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -28,6 +28,10 @@ _STEPS: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 _MEMORY_GROWTH: Final = 1.15
 _PROGRESS_SECONDS: Final = 30.0
 _ROLE_SECONDS: Final = 1.0
+_HISTORY_WRITES: Final = 10_000
+"""Writes that fill the history for watches, which is bounded by as many events. Few requests of the run write, so that
+it would fill over hundreds of thousands of requests and look like memory that grows."""
+_FILLERS: Final = 16
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -84,6 +88,7 @@ async def _run(
         authorizations = await identities.make_authorizations(admin, server.token, tokens)
         served = surface.read_surface(await _read_documents(admin))
         print(f"  {len(served.operations):,} operations, {len(served.schemas):,} schemas", flush=True)
+        await _fill_history(admin)
         observer = canary.Canary(viewer, server.process.pid)
         watching = [asyncio.create_task(observer.read()), asyncio.create_task(observer.sample_memory())]
         assignments = [
@@ -120,6 +125,20 @@ async def _run(
 async def _read_documents(wire: Wire) -> list[dict[str, Any]]:
     index = (await wire.call("GET", "/openapi/v3")).document["paths"]
     return [(await wire.call("GET", entry["serverRelativeURL"])).document for entry in index.values()]
+
+
+async def _fill_history(admin: Wire) -> None:
+    """Write one object so often that the history for watches is as long as it becomes."""
+    path = f"/api/v1/namespaces/{identities.KEPT}/configmaps"
+    await admin.call("POST", path, {"metadata": {"name": "history"}})
+    numbers = iter(range(_HISTORY_WRITES))
+
+    async def write() -> None:
+        for number in numbers:
+            change = {"data": {"number": str(number), "filler": "x" * 500}}
+            await admin.call("PATCH", f"{path}/history", change, content_type=MERGE_PATCH)
+
+    await asyncio.gather(*(write() for _ in range(_FILLERS)))
 
 
 async def _keep_roles(admin: Wire) -> None:

@@ -17,7 +17,8 @@ _FORGED: Final = (
 )
 """Token of an account without a signature."""
 
-_KEPT: Final = "fuzz-users"
+KEPT: Final = "fuzz-users"
+"""Namespace that no request of the run touches."""
 _ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 _BINDINGS: Final = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 
@@ -43,7 +44,7 @@ WEIGHTS: Final = {"admin": 45, "account": 20, VIEWER: 8, _NODE: 8, _NOBODY: 7}
 
 async def restore_roles(wire: Wire) -> None:
     """Create the roles and bindings of the users where they are absent: requests of the run delete them, too."""
-    for user, role in (("viewer", "view"), (f"system:serviceaccount:{_KEPT}:editor", "edit")):
+    for user, role in (("viewer", "view"), (f"system:serviceaccount:{KEPT}:editor", "edit")):
         verbs = ["get", "list", "watch"] if role == "view" else ["*"]
         rules = [{"apiGroups": ["*"], "resources": ["*"], "verbs": verbs}]
         subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
@@ -59,12 +60,12 @@ async def restore_roles(wire: Wire) -> None:
 async def make_authorizations(wire: Wire, admin: str, tokens: Mapping[str, str]) -> dict[str, str]:
     """Give the users their roles; return the Authorization header of each identity, empty for none."""
     # The account lives in a namespace of its own, where no request of the run deletes it.
-    for name in ("fuzz", _KEPT):
+    for name in ("fuzz", KEPT):
         await wire.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     await restore_roles(wire)
-    await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts", {"metadata": {"name": "editor"}})
+    await wire.call("POST", f"/api/v1/namespaces/{KEPT}/serviceaccounts", {"metadata": {"name": "editor"}})
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}
-    answer = await wire.call("POST", f"/api/v1/namespaces/{_KEPT}/serviceaccounts/editor/token", request)
+    answer = await wire.call("POST", f"/api/v1/namespaces/{KEPT}/serviceaccounts/editor/token", request)
     assert answer.code == 201, answer
     account = f"Bearer {answer.document['status']['token']}"
     return {

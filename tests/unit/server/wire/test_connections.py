@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
+import uvloop
 
 from drachma.listening import addresses
 from drachma.listening.budget import Budget
@@ -301,7 +302,16 @@ async def test_an_ended_connection_leaves_nothing_for_the_garbage_collector(
     tmp_path: pathlib.Path, head: str, body: str, code: int
 ) -> None:
     """Collections are rare, and until the next one a connection would keep its buffers of TLS."""
-    async with serving_with(PATIENT, tmp_path) as place:
+    await _end_a_connection(tmp_path, head, body, code=code)
+
+
+def test_an_ended_connection_leaves_nothing_on_the_event_loop_of_servers(tmp_path: pathlib.Path) -> None:
+    uvloop.run(_end_a_connection(tmp_path, "GET /version", "", code=200))
+
+
+async def _end_a_connection(folder: pathlib.Path, head: str, body: str, *, code: int) -> None:
+    """Check that a connection and its guard are freed when the client closes it."""
+    async with serving_with(PATIENT, folder) as place:
         gc.collect()
         gc.disable()
         try:

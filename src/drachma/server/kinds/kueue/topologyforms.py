@@ -80,8 +80,8 @@ def to_domains(assignment: _Form, expansion: Expansion) -> _Form:
 
 def _expanded_bytes(part: _Form) -> int:
     """Return about the bytes that the domains of a slice take in JSON."""
-    count = part["domainCount"]
-    size = count * (_DOMAIN_BYTES + _VALUE_BYTES * len(part["valuesPerLevel"]))
+    count: int = part["domainCount"]
+    size: int = count * (_DOMAIN_BYTES + _VALUE_BYTES * len(part["valuesPerLevel"]))
     for values in part["valuesPerLevel"]:
         if "universal" in values:
             size += count * len(values["universal"])
