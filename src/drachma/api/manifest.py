@@ -45,8 +45,13 @@ def read(text: str | bytes, *, max_bytes: int = MAX_BYTES, repeated: list[Repeat
         raise errors.DecodeError("is empty: expected at least one document")
     if repeated is None and decoded.lstrip().startswith("{"):
         documents = _read_json(decoded)
-        if documents is not None:
+        if not isinstance(documents, _NotJson):
             return documents
+        try:
+            return list(_read_yaml(decoded, repeated, max_bytes=max_bytes))
+        except yamldialect.TooManyValuesError as error:
+            # No manifest is so large, so it was meant as JSON, such as a dump that is incomplete.
+            raise errors.DecodeError(str(documents) or str(error)) from None
     return list(_read_yaml(decoded, repeated, max_bytes=max_bytes))
 
 
@@ -87,8 +92,14 @@ class _Duplicated(dict[str, Any]):
     key: str
 
 
-def _read_json(text: str) -> list[Document] | None:
-    """Return the documents of a JSON text, or None for YAML, whose parser is slower and explains more."""
+class _NotJson(str):
+    """Problem of a text that is not JSON; empty if it is nested too deeply."""
+
+    __slots__ = ()
+
+
+def _read_json(text: str) -> list[Document] | _NotJson:
+    """Return the documents of a JSON text, or the problem. The parser of YAML is slower and explains more."""
     has_duplicates = False
 
     def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -104,8 +115,10 @@ def _read_json(text: str) -> list[Document] | None:
 
     try:
         content = json.loads(text, object_pairs_hook=from_pairs, parse_constant=_refuse_constant)
-    except (json.JSONDecodeError, RecursionError):
-        return None
+    except json.JSONDecodeError as error:
+        return _NotJson(f"document 1: line {error.lineno}, column {error.colno}: not JSON: {error.msg}")
+    except RecursionError:
+        return _NotJson()
     for path, value in _walk(content) if has_duplicates else ():
         if isinstance(value, _Duplicated):
             where = f"{path}.{value.key}" if path else value.key

@@ -24,6 +24,10 @@ MAX_NODES: Final = 200_000
 _TEXT = "tag:yaml.org,2002:str"
 
 
+class TooManyValuesError(errors.DecodeError):
+    """A text has more values than any manifest."""
+
+
 class Repeated(NamedTuple):
     """A duplicate key, and the line of its value."""
 
@@ -40,7 +44,7 @@ def events(text: str | bytes) -> Iterator[yaml.Event]:
         if depth > MAX_DEPTH:
             raise errors.DecodeError(f"nested deeper than {MAX_DEPTH} levels")
         if count > MAX_NODES:
-            raise errors.DecodeError(f"has more than {MAX_NODES} values")
+            raise TooManyValuesError(f"has more than {MAX_NODES} values")
         yield event
 
 

@@ -69,8 +69,8 @@ def _node_shortages(
         account = info.ledger
         requested = resourcenames.counted(name, own.get(name, 0))
         added = resourcenames.counted(name, sum(by_claim.values()))
-        missing = requested + added - account.left(name)
-        if missing <= 0:
+        lacking = requested + added - account.left(name)
+        if lacking <= 0:
             continue
         yield ResourceShortage(
             node=info.name,
@@ -79,7 +79,7 @@ def _node_shortages(
             used=_text(name, account.requested.get(name, 0)),
             requested=_text(name, requested),
             claims={claim: _text(name, resourcenames.counted(name, nanos)) for claim, nanos in by_claim.items()},
-            missing=_text(name, missing),
+            missing=_text(name, lacking),
         )
 
 

@@ -132,3 +132,10 @@ def test_several_documents_as_json_are_a_list() -> None:
     assert contents(manifest.write_json([{"a": 1}, {"b": 2}])) == [
         {"apiVersion": "v1", "kind": "List", "items": [{"a": 1}, {"b": 2}]}
     ]
+
+
+def test_a_large_text_that_was_meant_as_json_names_the_place_where_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yamldialect, "MAX_NODES", 10)
+    text = '{"kind": "List", "items": [\n' + "1,\n" * 20
+    with pytest.raises(errors.DecodeError, match="document 1: line 22, column 1: not JSON: Expecting value"):
+        manifest.read(text)

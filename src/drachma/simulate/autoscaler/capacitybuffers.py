@@ -135,13 +135,16 @@ class CapacityBuffers:
             )
         return [each for pods in self._pods.values() for each in pods]
 
-    async def report(self, pending: Container[str]) -> None:
-        """Report which buffers have their capacity, on nodes or on nodes on their way; ``pending`` are titles."""
+    async def report(self, pending_titles: Container[str]) -> None:
+        """Report which buffers have their capacity, on nodes or on nodes on their way.
+
+        ``pending_titles`` are the titles of pods without a node.
+        """
         for buffer in self._documents():
             pods = self._pods.get(buffer["metadata"]["uid"])
             if pods is None:
                 continue
-            pending_count = sum(f"{each.metadata.namespace}/{each.metadata.name}" in pending for each in pods)
+            pending_count = sum(f"{each.metadata.namespace}/{each.metadata.name}" in pending_titles for each in pods)
             condition = ("True", "FakePodsInjected", "")
             if pending_count:
                 condition = ("False", "CapacityIsNotFound", f"{pending_count} of {len(pods)} pods find no room")

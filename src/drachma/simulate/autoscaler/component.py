@@ -132,11 +132,11 @@ class Autoscaler:
         is_requested = await self._request_nodes(grown, now) == sum(map(len, grown.values()))
         await self._requests.answer(request, is_found=is_found and is_requested, is_grown=bool(grown))
 
-    def _cluster_with(self, state: ClusterState, waiting: Sequence[pod.Pod]) -> Simulation:
+    def _cluster_with(self, state: ClusterState, waiting_pods: Sequence[pod.Pod]) -> Simulation:
         """Return the cluster with the nodes that are on their way, and with these pods waiting."""
         upcoming_names = {each.name for each in self._ledger.upcoming}
         objects = (each for each in state.objects if not _is_left_out(each, upcoming_names))
-        cluster = Simulation(ClusterState.of([*objects, *waiting]), settings=SchedulerSettings(gates=self._gates))
+        cluster = Simulation(ClusterState.of([*objects, *waiting_pods]), settings=SchedulerSettings(gates=self._gates))
         for upcoming in self._ledger.upcoming:
             cluster.add(self._groups[upcoming.group].make(upcoming.name))
         return cluster
@@ -319,13 +319,13 @@ class Autoscaler:
         return next((group for group in self._groups.values() if group.has(member)), None)
 
 
-def _is_left_out(each: meta.Object, coming: Container[str]) -> bool:
+def _is_left_out(each: meta.Object, upcoming_names: Container[str]) -> bool:
     """Return True for pods without a node, and for nodes on their way, which the template of their group replaces."""
     if isinstance(each, pod.Pod):
         return not each.spec.node_name
     if isinstance(each, nodes.Node):
-        return each.metadata.name in coming
-    return isinstance(each, resourceslice.ResourceSlice) and each.spec.node_name in coming
+        return each.metadata.name in upcoming_names
+    return isinstance(each, resourceslice.ResourceSlice) and each.spec.node_name in upcoming_names
 
 
 def _is_unschedulable(waiting_pod: pod.Pod) -> bool:

@@ -93,11 +93,11 @@ class ProvisioningRequests:
         metadata = request["metadata"]
         return self._turns.get(metadata["uid"], 0), metadata["creationTimestamp"], metadata["name"]
 
-    async def booked_pods(self, running: Iterable[pod.Pod]) -> list[pod.Pod]:
+    async def booked_pods(self, running_pods: Iterable[pod.Pod]) -> list[pod.Pod]:
         """Return the pods of provisioned requests that do not exist yet, whose capacity is kept."""
         booked: list[pod.Pod] = []
         counts: dict[tuple[str, str], int] = {}
-        for each in running:
+        for each in running_pods:
             names = {each.metadata.annotations[key] for key in _CONSUMERS if key in each.metadata.annotations}
             for name in names:
                 counts[each.metadata.namespace, name] = counts.get((each.metadata.namespace, name), 0) + 1

@@ -137,13 +137,13 @@ class Carrier:
             else:
                 return
 
-    async def _check(self, plan: Plan, rest: Sequence[Move], successors: dict[str, str]) -> None:
+    async def _check(self, plan: Plan, next_moves: Sequence[Move], successors: dict[str, str]) -> None:
         """Raise SurpriseError unless the rest of a plan still brings back its wholes."""
         state = await livecluster.read(self._client)
         cluster = simulation.Simulation(state, settings=self._settings)
         users = wholes.users(cluster.snapshot)
         current = Cluster(cluster, users.pods, {}).protecting(plan.protected)
-        for move in rest:
+        for move in next_moves:
             title = f"pod {simulation.title(move.pod)}"
             uid = successors.get(move.pod.metadata.uid, move.pod.metadata.uid)
             if uid not in users.pods:

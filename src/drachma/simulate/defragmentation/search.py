@@ -1,10 +1,10 @@
 """Search for the fewest moves that bring back wholes.
 
 A plan empties a set of wholes. Every pod that uses a part of them moves. The scheduler chooses its new devices, while
-the devices of the chosen wholes, and of all wholes that are free already, are protected by taints. So a plan never uses
-up one whole to bring back another. If the choice of the scheduler leads nowhere, the search protects the whole that it
-chose as well, for this move only. If pods do not fit otherwise, up to :data:`MOST_EXTRA` extra moves make room: of pods
-in other wholes, or of pods that move twice.
+the devices of the wholes to bring back, and of free wholes, are protected by taints. So a plan never uses up one whole
+to bring back another. If the choice of the scheduler leads nowhere, the search protects the whole that it chose as
+well, for this move only. If pods do not fit otherwise, up to :data:`MOST_EXTRA` extra moves make room: of pods in other
+wholes, or of pods that move twice.
 
 A greedy plan comes first. Then the search looks for plans with more wholes, and for plans with fewer moves for as many
 wholes, by iterative deepening: all sets of wholes that could do with one move, with two, and so on. Its effort is
@@ -182,9 +182,11 @@ class Planner:
                 current = current.repeat(step)
         return _Solution(tuple(each.whole for each in selection), _attribute(done, selection)), reasons
 
-    def _empty_greedily(self, current: Cluster, candidate: _Candidate, chosen: set[_Candidate]) -> list[Move] | str:
+    def _empty_greedily(
+        self, current: Cluster, candidate: _Candidate, emptied_candidates: set[_Candidate]
+    ) -> list[Move] | str:
         """Return the moves that empty a candidate, or why there are none."""
-        protected = {*(each.whole for each in chosen), *self._free}
+        protected = {*(each.whole for each in emptied_candidates), *self._free}
         steps: list[Move] = []
         for uid in self._order(candidate.pods - current.moved.keys()):
             outcome = current.move(uid)
@@ -216,46 +218,50 @@ class Planner:
         """Return all sets of candidates with the number of pods to move, the fewest first."""
         if math.comb(len(self._candidates), number) > _MOST_SETS:
             raise _ExhaustedError
-        sets = [(len(_pods(chosen)), chosen) for chosen in itertools.combinations(self._candidates, number)]
+        sets = [(len(_pods(candidates)), candidates) for candidates in itertools.combinations(self._candidates, number)]
         return sorted(sets, key=lambda each: each[0])
 
-    def _empty(self, chosen: Sequence[_Candidate], *, extra: int) -> tuple[Move, ...] | None:
+    def _empty(self, candidates: Sequence[_Candidate], *, extra: int) -> tuple[Move, ...] | None:
         """Return moves that empty all of these wholes, with so many extra moves, or None."""
-        targets = tuple(each.whole for each in chosen)
+        targets = tuple(each.whole for each in candidates)
         steps = self._descend(
-            self._base.protecting(targets), self._order(_pods(chosen)), extra, frozenset({*targets, *self._free}), ()
+            self._base.protecting(targets),
+            self._order(_pods(candidates)),
+            extra,
+            frozenset({*targets, *self._free}),
+            (),
         )
-        return None if steps is None else _attribute(steps, chosen)
+        return None if steps is None else _attribute(steps, candidates)
 
     def _descend(
         self,
         current: Cluster,
-        remaining: tuple[str, ...],
+        uids: tuple[str, ...],
         extra: int,
         protected: frozenset[Whole],
         steps: tuple[Move, ...],
     ) -> tuple[Move, ...] | None:
-        if not remaining:
+        if not uids:
             return steps
         # Without extra moves, pods only leave protected wholes, and the same new places are possible in any order.
-        for uid in remaining if extra else remaining[:1]:
-            others_left = tuple(each for each in remaining if each != uid)
+        for uid in uids if extra else uids[:1]:
+            later_uids = tuple(each for each in uids if each != uid)
             for step, after in self._alternatives(current, uid, protected):
-                complete = self._descend(after, others_left, extra, protected, (*steps, step))
+                complete = self._descend(after, later_uids, extra, protected, (*steps, step))
                 if complete is not None:
                     return complete
-        for uid in self._helpers(current, remaining, protected) if extra else ():
+        for uid in self._helpers(current, uids, protected) if extra else ():
             for step, after in self._alternatives(current, uid, protected):
-                complete = self._descend(after, remaining, extra - 1, protected, (*steps, step))
+                complete = self._descend(after, uids, extra - 1, protected, (*steps, step))
                 if complete is not None:
                     return complete
         return None
 
-    def _helpers(self, current: Cluster, remaining: Sequence[str], protected: frozenset[Whole]) -> Iterator[str]:
+    def _helpers(self, current: Cluster, uids: Sequence[str], protected: frozenset[Whole]) -> Iterator[str]:
         """Yield the uids of pods that could make room: movable, and only in wholes outside of the plan."""
         for uid in sorted(current.pods):
             owned = self._owned(current.devices_of(uid))
-            if owned and uid not in remaining and owned.isdisjoint(protected) and not self._obstacle(current.pods[uid]):
+            if owned and uid not in uids and owned.isdisjoint(protected) and not self._obstacle(current.pods[uid]):
                 yield uid
 
     def _alternatives(self, current: Cluster, uid: str, protected: frozenset[Whole]) -> Iterator[tuple[Move, Cluster]]:
@@ -289,8 +295,8 @@ class Planner:
         return tuple(sorted(uids, key=lambda uid: (-len(base.devices_of(uid)), simulation.title(base.pods[uid]))))
 
 
-def _pods(chosen: Iterable[_Candidate]) -> frozenset[str]:
-    return frozenset(uid for each in chosen for uid in each.pods)
+def _pods(candidates: Iterable[_Candidate]) -> frozenset[str]:
+    return frozenset(uid for each in candidates for uid in each.pods)
 
 
 def _pinning_reason(claim: resourceclaim.ResourceClaim, users: wholes.Users) -> str:
@@ -299,13 +305,15 @@ def _pinning_reason(claim: resourceclaim.ResourceClaim, users: wholes.Users) -> 
     title = f"claim {identity.label(claim.metadata)}"
     if not consumers:
         return f"{title} holds its devices for no pod"
-    other = next((each for each in consumers if not reservation.is_pod(each) or each.uid not in users.pods), None)
-    return "" if other is None else f"{title} holds its devices for {other.resource} {other.name}"
+    foreign_user = next(
+        (each for each in consumers if not reservation.is_pod(each) or each.uid not in users.pods), None
+    )
+    return "" if foreign_user is None else f"{title} holds its devices for {foreign_user.resource} {foreign_user.name}"
 
 
-def _attribute(steps: Sequence[Move], chosen: Sequence[_Candidate]) -> tuple[Move, ...]:
+def _attribute(steps: Sequence[Move], candidates: Sequence[_Candidate]) -> tuple[Move, ...]:
     """Return the moves with the wholes that they help to empty."""
-    pods_left = {each.whole: set(each.pods) for each in chosen}
+    pods_left = {each.whole: set(each.pods) for each in candidates}
     attributed = []
     for each in steps:
         uid = each.pod.metadata.uid

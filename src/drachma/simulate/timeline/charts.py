@@ -140,11 +140,11 @@ def _svg(title: str, height: int, parts: Sequence[str]) -> str:
     )
 
 
-def _time_axis(end: float, left: float, width: float, bottom: float, top: float | None = None) -> list[str]:
+def _time_axis(end: float, x0: float, width: float, bottom: float, top: float | None = None) -> list[str]:
     step = next((each for each in _STEPS if end / each <= 10), 0) or 86_400 * math.ceil(end / 86_400 / 10)
-    parts = [f'<line class="axis" x1="{left}" x2="{left + width}" y1="{bottom}" y2="{bottom}"/>']
+    parts = [f'<line class="axis" x1="{x0}" x2="{x0 + width}" y1="{bottom}" y2="{bottom}"/>']
     for number in range(int(end / step) + 1):
-        x = left + width * number * step / end
+        x = x0 + width * number * step / end
         upper = bottom if top is None else top
         parts.append(
             f'<line class="{"axis" if top is None else "grid"}" x1="{x:.1f}" x2="{x:.1f}" y1="{upper:.1f}" '
@@ -152,7 +152,7 @@ def _time_axis(end: float, left: float, width: float, bottom: float, top: float 
             f"{escape(durations.show(number * step))}</text>"
         )
     parts.append(
-        f'<text x="{left + width / 2:.1f}" y="{bottom + 33:.1f}" text-anchor="middle">time since the start</text>'
+        f'<text x="{x0 + width / 2:.1f}" y="{bottom + 33:.1f}" text-anchor="middle">time since the start</text>'
     )
     return parts
 

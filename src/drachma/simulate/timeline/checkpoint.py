@@ -229,7 +229,7 @@ def resume(saved: Checkpoint, base: Base, past: Past) -> Timeline:
             item.applied for _, item in agenda if isinstance(item, ClusterChange) and item.title.startswith("new")
         ]
         scaling.expect(arrivals)
-    timeline.resume(jobs, waiting=saved.line, agenda=agenda)
+    timeline.resume(jobs, waiting_keys=saved.line, agenda=agenda)
     return timeline
 
 

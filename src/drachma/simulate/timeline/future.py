@@ -156,12 +156,12 @@ class Prospect:
                 for each in self._residents.members
             ],
         )
-        waiting: list[tuple[pod.Pod | workload.Workload, JobShape]] = [
+        waiting_objects: list[tuple[pod.Pod | workload.Workload, JobShape]] = [
             *((each, self._pod_shape(each)) for each in self._pending),
             *((each, _workload_shape(each)) for each in self._queued),
         ]
         arrivals = []
-        for waiting_object, shape in waiting:
+        for waiting_object, shape in waiting_objects:
             stated = _stated_duration(waiting_object)
             duration = durations_ahead.draw() if stated is None else stated
             arrivals.append(Arrival(0.0, str(waiting_object.metadata.name), shape, duration))

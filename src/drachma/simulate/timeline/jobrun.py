@@ -59,10 +59,10 @@ class JobRun:
         """Namespace and name of the workload of a resident."""
 
     @classmethod
-    def of_resident(cls, resident: Resident, shape: JobShape, remaining: float | None, now: float) -> JobRun:
+    def of_resident(cls, resident: Resident, shape: JobShape, remaining_seconds: float | None, now: float) -> JobRun:
         """Return the job of a pod that runs already, for some seconds more or for ever."""
         bound = resident.pod
-        job = cls(Arrival(now, str(bound.metadata.name), shape, remaining))
+        job = cls(Arrival(now, str(bound.metadata.name), shape, remaining_seconds))
         job.waiting.clear()
         job.started = now
         job.workload = resident.workload

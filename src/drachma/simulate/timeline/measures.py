@@ -248,8 +248,8 @@ class Measures:
 
     def longest_waits(self, jobs: Iterable[JobRun]) -> list[JobTimes]:
         """Return the times of the jobs that waited longest, among ended ones and others, by arrival."""
-        others = (times_of(job, self.now, has_ended=False) for job in jobs)
-        return sorted(heapq.nlargest(_MOST_LONGEST, (*self.longest, *others)), key=lambda times: times.arrived)
+        open_jobs = (times_of(job, self.now, has_ended=False) for job in jobs)
+        return sorted(heapq.nlargest(_MOST_LONGEST, (*self.longest, *open_jobs)), key=lambda times: times.arrived)
 
     def count_pods(self, amounts: Mapping[str, int], count: int, *, devices: int = 0) -> None:
         """Count pods of one shape that get nodes, or with a negative number pods that leave them."""

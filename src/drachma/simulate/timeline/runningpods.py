@@ -79,8 +79,8 @@ class RunningPods:
             return self._pods.get(uid)
         self._met.add(uid)
         now = self._adoption_time
-        remaining = self._remaining_seconds[resident.number]
-        job = JobRun.of_resident(resident, self._residents.shape_of(resident.pod), remaining, now)
+        seconds = self._remaining_seconds[resident.number]
+        job = JobRun.of_resident(resident, self._residents.shape_of(resident.pod), seconds, now)
         self.jobs[job.key] = job
         self._pods[uid] = job.running[0]
         self._on_meeting(job.running[0])

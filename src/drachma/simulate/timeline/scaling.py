@@ -78,12 +78,12 @@ class Scaling:
         """Time of the next decision."""
         return self._next_scan
 
-    def grow(self, cluster: Simulation, waiting: Sequence[pod.Pod], now: float) -> Iterator[ClusterChange]:
+    def grow(self, cluster: Simulation, waiting_pods: Sequence[pod.Pod], now: float) -> Iterator[ClusterChange]:
         """Yield the arrivals of new nodes that waiting pods need."""
-        if not waiting:
+        if not waiting_pods:
             return
         trial = cluster.fork()
-        trial.add([*itertools.chain.from_iterable(self._coming.values()), *waiting[:_MOST_PODS]])
+        trial.add([*itertools.chain.from_iterable(self._coming.values()), *waiting_pods[:_MOST_PODS]])
         growth = Planner(trial, self.rules.groups).plan().grow
         for group in self.rules.groups:
             for _ in range(growth.get(group.name, 0)):
@@ -111,9 +111,9 @@ class Scaling:
                 slices = nodeusage.own_slices(cluster.snapshot, name)
                 yield ClusterChange(now, removed=(info.node, *slices), title=f"removal of node {name}")
 
-    def expect(self, coming: Iterable[tuple[meta.Object, ...]]) -> None:
+    def expect(self, new_machines: Iterable[tuple[meta.Object, ...]]) -> None:
         """Take over nodes that are on their way."""
-        for objects in coming:
+        for objects in new_machines:
             self._coming[str(_node_of(objects).metadata.name)] = objects
 
 

@@ -197,13 +197,15 @@ class Timeline:
             if not isinstance(item, RunningPod) or self._running.is_running(item)
         ]
 
-    def resume(self, jobs: Iterable[JobRun], *, waiting: Iterable[str], agenda: Iterable[tuple[float, Item]]) -> None:
+    def resume(
+        self, jobs: Iterable[JobRun], *, waiting_keys: Iterable[str], agenda: Iterable[tuple[float, Item]]
+    ) -> None:
         """Take over jobs of a checkpoint: those whose pods wait for nodes, in their order, and what is planned."""
         for job in jobs:
             self._running.jobs[job.key] = job
             for each in job.running.values():
                 self._running.add(each)
-        for key in waiting:
+        for key in waiting_keys:
             job = self._running.jobs[key]
             self.line.add(job, job.waiting)
         for time, item in agenda:
