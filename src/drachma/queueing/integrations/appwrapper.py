@@ -13,10 +13,12 @@ from drachma.queueing.configuration import frameworks
 from drachma.queueing.integrations.batchjob import BatchJob
 from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.integrations.kubeflow import PyTorchJob
+from drachma.queueing.integrations.podgroup import parse_int
 from drachma.queueing.jobs.interface import Completion, Document
 from drachma.queueing.jobs.templatejob import Path, TemplateJob, TemplateSlot, get_path
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
+from drachma.values import imagename
 
 _INDEX_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-pod-index-label"
 _SUB_GROUP_LABEL: Final = "workload.codeflare.dev.appwrapper/tas-sub-group-index-label"
@@ -26,11 +28,27 @@ _JOB_MODELS: Final[Mapping[tuple[str, str], type[TemplateJob]]] = {
     (each.kind.api_version, each.kind.kind): each for each in (JobSet, PyTorchJob)
 }
 _POD_FIELDS: Final = (
-    "restartPolicy", "nodeSelector", "nodeName", "affinity", "schedulerName", "tolerations", "priorityClassName",
-    "preemptionPolicy", "overhead", "topologySpreadConstraints", "runtimeClassName", "resourceClaims", "resources",
+    "restartPolicy", "dnsPolicy", "nodeSelector", "nodeName", "securityContext", "affinity", "schedulerName",
+    "tolerations", "priorityClassName", "preemptionPolicy", "overhead", "topologySpreadConstraints", "runtimeClassName",
+    "resourceClaims", "resources",
 )  # fmt: skip
-_CONTAINER_FIELDS: Final = ("name", "image", "command", "args", "resources", "securityContext", "restartPolicy")
-"""Fields in a workload. Others have defaults that an API server adds to workloads and not to components."""
+_CONTAINER_FIELDS: Final = (
+    "name", "image", "command", "args", "resources", "terminationMessagePath", "terminationMessagePolicy",
+    "imagePullPolicy", "securityContext", "restartPolicy",
+)  # fmt: skip
+"""Fields in a workload."""
+_POD_DEFAULTS: Final = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "securityContext": {},
+    "schedulerName": "default-scheduler",
+    "preemptionPolicy": "PreemptLowerPriority",
+}
+_CONTAINER_DEFAULTS: Final = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
 
 
 class AppWrapper(TemplateJob):
@@ -50,7 +68,7 @@ class AppWrapper(TemplateJob):
         statuses = self.status.get("componentStatus") or ()
         if len(statuses) == len(self._components):
             return [list(each.get("podSets") or ()) for each in statuses]
-        return [list(each.get("declaredPodSets") or _inferred(each.get("template") or {})) for each in self._components]
+        return [list(each.get("podSets") or _inferred(each.get("template") or {})) for each in self._components]
 
     @property
     def slots(self) -> list[TemplateSlot]:
@@ -61,7 +79,6 @@ class AppWrapper(TemplateJob):
                 if path is None or not _has_spec(self._components[position].get("template") or {}, path):
                     continue
                 annotations = pod_set.get("annotations") or {}
-                groups = annotations.get(_SUB_GROUPS, "")
                 slots.append(
                     TemplateSlot(
                         pod_set=f"{self.name}-{len(slots)}".lower(),
@@ -69,7 +86,7 @@ class AppWrapper(TemplateJob):
                         pods=1 if pod_set.get("replicas") is None else int(pod_set["replicas"]),
                         index_label=annotations.get(_INDEX_LABEL),
                         sub_group_label=annotations.get(_SUB_GROUP_LABEL),
-                        sub_groups=int(groups) if groups.isascii() and groups.isdigit() else None,
+                        sub_groups=parse_int(annotations.get(_SUB_GROUPS, "")),
                         completed=_relevant,
                     )
                 )
@@ -136,13 +153,24 @@ def _info_document(info: PodSetInfo) -> dict[str, Any]:
 
 
 def _relevant(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod spec with the fields that admission depends on."""
-    relevant: dict[str, Any] = {name: spec[name] for name in _POD_FIELDS if name in spec}
+    """Return the fields of a pod spec that admission depends on, with the defaults that an API server would set."""
+    relevant = {**_POD_DEFAULTS, **_present(spec, _POD_FIELDS)}
+    if spec.get("terminationGracePeriodSeconds") is not None:
+        del relevant["terminationGracePeriodSeconds"]
     for field in ("initContainers", "containers"):
-        containers = spec.get(field)
-        if containers:
-            relevant[field] = [{name: each[name] for name in _CONTAINER_FIELDS if name in each} for each in containers]
+        if spec.get(field):
+            relevant[field] = [_relevant_container(each) for each in spec[field]]
     return relevant
+
+
+def _relevant_container(container: Document) -> dict[str, Any]:
+    is_latest = imagename.tag(str(container.get("image", ""))) == imagename.LATEST
+    defaults = {**_CONTAINER_DEFAULTS, "imagePullPolicy": "Always" if is_latest else "IfNotPresent"}
+    return {**defaults, **_present(container, _CONTAINER_FIELDS)}
+
+
+def _present(document: Document, fields: Sequence[str]) -> dict[str, Any]:
+    return {name: document[name] for name in fields if document.get(name) not in (None, "")}
 
 
 # Places of pod templates
@@ -157,12 +185,13 @@ def _parse_path(text: str) -> Path | None:
 
 
 def _has_spec(component: Document, path: Path) -> bool:
-    """Return True if a component has a pod template, or is a pod, at a path."""
+    """Return True if a component has a pod template, or is a pod, at a path. A spec without containers is no pod's."""
     try:
         template = get_path(component, path)
     except (AttributeError, IndexError, KeyError, TypeError):
         return False
-    return isinstance(template, dict) and isinstance(template.get("spec"), dict)
+    spec = template.get("spec") if isinstance(template, dict) else None
+    return isinstance(spec, dict) and "containers" in spec
 
 
 def _inferred(component: Document) -> list[Document]:

@@ -151,8 +151,10 @@ def _cluster_slots(
         if containers and _is_fault_tolerant(cluster, annotations):
             containers[0] = _with_requests(containers[0], _CLEANUP_REQUESTS)
         if cluster.get("enableInTreeAutoscaling"):
-            resources = (cluster.get("autoscalerOptions") or {}).get("resources") or _AUTOSCALER_RESOURCES
-            containers.append({"name": "autoscaler", "resources": resources})
+            resources = (cluster.get("autoscalerOptions") or {}).get("resources")
+            containers.append(
+                {"name": "autoscaler", "resources": _AUTOSCALER_RESOURCES if resources is None else resources}
+            )
         if has_submitter:
             containers.append({"name": _SUBMITTER, "resources": _SUBMITTER_RESOURCES})
         return {**spec, "containers": containers}

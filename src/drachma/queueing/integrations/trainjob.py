@@ -16,6 +16,7 @@ from drachma.queueing.configuration.gates import Gates
 from drachma.queueing.integrations.jobset import JobSet
 from drachma.queueing.jobs.interface import Completion, Document, Reference, RetryError
 from drachma.queueing.jobs.suspendable import SuspendableJob
+from drachma.queueing.jobs.templatejob import put_path
 from drachma.queueing.workloads import podsetinfo
 from drachma.queueing.workloads.podsetinfo import PodSetInfo
 
@@ -97,7 +98,7 @@ class TrainJob(SuspendableJob):
         if runtime is None:
             raise RetryError(f"runtime '{(self.spec.get('runtimeRef') or {}).get('name', '')}' not found")
         spec = ((runtime.get("spec") or {}).get("template") or {}).get("spec") or {}
-        for patch in self.spec.get("runtimePatches") or ():
+        for patch in self._patches:
             spec = _merge(spec, _patched_spec(patch))
         policy = (runtime.get("spec") or {}).get("mlPolicy") or {}
         jobs = [self._replicated_job(each, policy) for each in spec.get("replicatedJobs") or ()]
@@ -141,7 +142,7 @@ class TrainJob(SuspendableJob):
 
     def prepare(self, gates: Gates) -> None:
         """Add Kueue's runtime patch, which the trainer only accepts while the job is suspended."""
-        if not any(each.get("manager") == MANAGER for each in self.spec.get("runtimePatches") or ()):
+        if not any(each.get("manager") == MANAGER for each in self._patches):
             self._set_patch({})
 
     def start(self, infos: Sequence[PodSetInfo]) -> None:
@@ -162,9 +163,14 @@ class TrainJob(SuspendableJob):
             self._set_patch({})
 
     def _set_patch(self, spec: Document) -> None:
+        """Set Kueue's runtime patch. Patches are applied in their order, so that it keeps its place."""
         patch = {"manager": MANAGER, "trainingRuntimeSpec": {"template": {"spec": spec}}}
-        patches = [each for each in self.spec.get("runtimePatches") or () if each.get("manager") != MANAGER]
-        self.set_spec(runtimePatches=[*patches, patch])
+        patches = [patch if each.get("manager") == MANAGER else each for each in self._patches]
+        self.set_spec(runtimePatches=patches if patch in patches else [*patches, patch])
+
+    @property
+    def _patches(self) -> Sequence[Document]:
+        return self.spec.get("runtimePatches") or ()
 
 
 def _patched_spec(patch: Document) -> Document:
@@ -175,7 +181,11 @@ def _patched_spec(patch: Document) -> Document:
 
 def _template_patch(info: PodSetInfo, template: Document) -> dict[str, Any]:
     """Return the changes of a pod template that admission makes. Tolerations replace those of the runtime."""
-    tolerations = podsetinfo.template_info(info.applied(template)).tolerations if info.tolerations else ()
+    tolerations: Sequence[Document] = info.tolerations
+    if tolerations:
+        present = podsetinfo.template_info(template).tolerations
+        own = [each for each in present if not any(podsetinfo.is_same_toleration(each, added) for added in tolerations)]
+        tolerations = [*own, *tolerations]
     metadata = {"annotations": dict(info.annotations), "labels": dict(info.labels)}
     spec = {
         "nodeSelector": dict(info.node_selector),
@@ -190,13 +200,15 @@ def _template_patch(info: PodSetInfo, template: Document) -> dict[str, Any]:
 
 
 def _with_container(job: Document, name: str, values: Document) -> Document:
-    """Return a replicated job with other values of a container, if it has that container."""
+    """Return a replicated job with other values of a container, if it has that container. New variables come last."""
     containers = ((job["template"].get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or ()
-    if not any(each.get("name") == name for each in containers):
+    container = next((each for each in containers if each.get("name") == name), None)
+    if container is None:
         return job
-    patch = {"spec": {"template": {"spec": {"containers": [{"name": name, **values}]}}}}
-    merged: Document = _merge(job, {"template": patch})
-    return merged
+    variables = {each.get("name"): each for field in (container, values) for each in field.get("env") or ()}
+    changed = {**_merge(container, values), **({"env": list(variables.values())} if variables else {})}
+    path = ("template", "spec", "template", "spec", "containers")
+    return put_path(job, path, [changed if each is container else each for each in containers])
 
 
 def _merge(value: Any, patch: Any, key: str | None = None) -> Any:
@@ -210,8 +222,25 @@ def _merge(value: Any, patch: Any, key: str | None = None) -> Any:
                 merged[name] = _merge(merged.get(name), change, _MERGE_KEYS.get(name))
         return merged
     if key is not None and isinstance(value, list | tuple) and isinstance(patch, list | tuple):
-        changes = {each.get(key): each for each in patch}
-        present = {each.get(key) for each in value}
-        items = [_merge(each, changes.get(each.get(key), {})) for each in value]
-        return [*items, *(each for each in patch if each.get(key) not in present)]
+        return _merge_items(value, patch, key)
     return patch
+
+
+def _merge_items(items: Sequence[Any], patch: Sequence[Any], key: str) -> list[Any]:
+    """Return a list with the items of a patch merged into it: new items come before those that the patch leaves alone.
+
+    Items that the list has already keep their order.
+    """
+    ranks = {each.get(key): rank for rank, each in enumerate(items)}
+    changes = {each.get(key) for each in patch}
+    untouched = [each for each in items if each.get(key) not in changes]
+    merged: list[Any] = []
+    for change in patch:
+        rank = ranks.get(change.get(key))
+        if rank is None:
+            merged.append(change)
+            continue
+        while untouched and ranks[untouched[0].get(key)] < rank:
+            merged.append(untouched.pop(0))
+        merged.append(_merge(items[rank], change))
+    return [*merged, *untouched]

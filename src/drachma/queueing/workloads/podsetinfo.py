@@ -56,7 +56,7 @@ class PodSetInfo(msgspec.Struct, frozen=True):
         """Return both merged. Raises PodSetConflictError if they differ about a key."""
         tolerations = list(self.tolerations)
         for each in other.tolerations:
-            if not any(_same_toleration(each, present) for present in tolerations):
+            if not any(is_same_toleration(each, present) for present in tolerations):
                 tolerations.append(each)
         gates = [
             *self.scheduling_gates,
@@ -211,7 +211,9 @@ def _without(present: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]
     return {key: value for key, value in present.items() if key not in keys}
 
 
-def _same_toleration(one: Document, other: Document) -> bool:
+def is_same_toleration(one: Document, other: Document) -> bool:
+    """Return True if two tolerations tolerate the same taints, apart from the time."""
+
     def identity(document: Document) -> tuple[str, ...]:
         return (
             document.get("key", ""),

@@ -60,17 +60,15 @@ _SERVICE = _component("v1", "Service", {"ports": []})
                 "example.com/v1",
                 "Odd",
                 {"groups": [{"template": _template()}]},
-                declaredPodSets=[{"path": "template.spec.groups[0].template", "replicas": 5}],
+                podSets=[{"path": "template.spec.groups[0].template", "replicas": 5}],
             ),
             [5],
             id="declared",
         ),
         pytest.param(
-            _component("example.com/v1", "Odd", {}, declaredPodSets=[{"path": "template.spec.absent"}]), [], id="absent"
+            _component("example.com/v1", "Odd", {}, podSets=[{"path": "template.spec.absent"}]), [], id="absent"
         ),
-        pytest.param(
-            _component("example.com/v1", "Odd", {}, declaredPodSets=[{"path": "spec..x["}]), [], id="unreadable-path"
-        ),
+        pytest.param(_component("example.com/v1", "Odd", {}, podSets=[{"path": "spec..x["}]), [], id="unreadable-path"),
     ],
 )
 def test_pod_sets(component: dict[str, Any], want: list[int]) -> None:
@@ -79,9 +77,17 @@ def test_pod_sets(component: dict[str, Any], want: list[int]) -> None:
     assert [each["name"] for each in pod_sets] == [f"app-{position}" for position in range(len(want))]
 
 
-def test_fields_that_an_api_server_would_complete_are_left_out() -> None:
+def test_pods_have_the_defaults_of_an_api_server() -> None:
     (pod_set,) = _wrapper(_JOB).pod_sets(DEFAULT)
-    assert pod_set["template"]["spec"]["containers"] == [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
+    (container,) = pod_set["template"]["spec"]["containers"]
+    assert container == {
+        "name": "c",
+        "resources": {"requests": {"cpu": "1"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "imagePullPolicy": "IfNotPresent",
+    }
+    assert pod_set["template"]["spec"]["schedulerName"] == "default-scheduler"
     assert pod_set["topologyRequest"] == {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
 
 
