@@ -237,7 +237,7 @@ def _status(case: vectors.Line) -> None:
     queue = decoding.decode(recorded["clusterQueue"], clusterqueue.ClusterQueue)
     if case["test"] == "TestLocalQueueReconcile":
         local = decoding.decode(recorded["localQueue"], localqueue.LocalQueue)
-        is_active = conditions.is_true(queue.status.conditions, queuestatus.ACTIVE)
+        is_active = conditions.is_true(queue.status.conditions, conditions.ACTIVE)
         ready = queuestatus.local_readiness(local, is_active=None if recorded["deleteClusterQueue"] else is_active)
         (condition,) = answer["localQueue"]["status"]["conditions"]
         assert (ready.reason, ready.message) == (condition["reason"], condition["message"])
@@ -259,7 +259,7 @@ def _status(case: vectors.Line) -> None:
     assert waiting == {queue.metadata.name: answer["status"]["pendingWorkloads"]}
     told = recorded["condition"]
     made = conditions.make(
-        queuestatus.ACTIVE, told["status"], reason=told["reason"], message=told["message"], generation=1, now=_NOW
+        conditions.ACTIVE, told["status"], reason=told["reason"], message=told["message"], generation=1, now=_NOW
     )
     (condition,) = conditions.put(queue.status.conditions, made).conditions
     (expected,) = answer["status"]["conditions"]

@@ -88,7 +88,7 @@ def _deleted(recorded: dict[str, Any], name: str, flag: str) -> dict[str, Any]:
 
 def _is_active(queue: clusterqueue.ClusterQueue | None) -> bool:
     """Whether a queue admits workloads: Kueue's cache heard of those alone that were active, and of no flavor."""
-    if queue is None or not conditions.is_true(queue.status.conditions, queuestatus.ACTIVE):
+    if queue is None or not conditions.is_true(queue.status.conditions, conditions.ACTIVE):
         return False
     return queuestatus.readiness(queue, flavors=(), checks={}).is_active
 

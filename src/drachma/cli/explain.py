@@ -162,12 +162,12 @@ def _simulate(
     return Simulation(cluster.state, settings=Settings(gates=enabled)), cluster
 
 
-def _absence(kind: str, namespace: str, name: str, others: Iterable[meta.Object]) -> str:
+def _absence(kind: str, namespace: str, name: str, existing_objects: Iterable[meta.Object]) -> str:
     """Return the message for an object that is not there, with the object that may be meant."""
     from drachma.cli import nearest
 
     places: dict[str, list[str]] = {}
-    for each in others:
+    for each in existing_objects:
         places.setdefault(each.metadata.name, []).append(each.metadata.namespace)
     if namespace in places.get(name, ()):
         return f"{kind} {namespace}/{name}: another scheduler looks after it"

@@ -206,9 +206,9 @@ def up(
 
 def _refuse_ignored(needs: dict[str, tuple[Any, str, bool]]) -> None:
     """Raise InvalidValueError for an option without the other option that it needs."""
-    for option, (value, other, is_present) in needs.items():
+    for option, (value, needed_option, is_present) in needs.items():
         if value not in (None, []) and not is_present:
-            raise errors.InvalidValueError(f"{option}: goes with {other} only")
+            raise errors.InvalidValueError(f"{option}: goes with {needed_option} only")
 
 
 def _scale(

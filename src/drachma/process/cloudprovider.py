@@ -253,10 +253,10 @@ class CloudProvider:
         members = {str(each.metadata.name) for each in self._members(group)}
         requested = self._requested[group.name]
         arrivals = members - self._known[group.name]
-        others = arrivals - requested
+        unexpected = arrivals - requested
         requested -= members
         if not self._provider.keeps_names:
-            for name in sorted(requested)[: len(others)]:
+            for name in sorted(requested)[: len(unexpected)]:
                 requested.discard(name)
         self._known[group.name] = members
 

@@ -82,13 +82,13 @@ def check(form: PluginsForm, *, name: str, prefix: str) -> None:
 
 
 def _check_names(plugins: PluginSetForm, *, kind: str, prefix: str) -> None:
-    seen: set[str] = set()
+    enabled_names: set[str] = set()
     for each in plugins.enabled:
         if each.name not in _POINTS:
             raise errors.InvalidValueError(f'{prefix}: {kind} "{each.name}" does not exist')
-        if each.name in seen:
+        if each.name in enabled_names:
             raise errors.InvalidValueError(f'{prefix}: plugin "{each.name}" already registered as "{kind}"')
-        seen.add(each.name)
+        enabled_names.add(each.name)
     for each in plugins.disabled:
         if each.name not in _POINTS and each.name != _ALL:
             _log.warning("disabled plugin %r does not exist", each.name)

@@ -210,18 +210,18 @@ class Supervised:
     async def _run_once(self) -> int:
         """Run the process to its end and return its code."""
         self._failure = ""
-        own, others = socket.socketpair()
+        own_end, child_end = socket.socketpair()
         door = Door(self._backends, report=self._handle)
-        with others:
+        with child_end:
             # It closes all other descriptors in the child, so the connection ends when this process does.
             process = subprocess.Popen(
-                (sys.executable, "-P", "-m", worker.__name__, self._plan.role.name, str(others.fileno())),
+                (sys.executable, "-P", "-m", worker.__name__, self._plan.role.name, str(child_end.fileno())),
                 stdin=subprocess.DEVNULL,
-                pass_fds=(others.fileno(),),
+                pass_fds=(child_end.fileno(),),
             )
         self.process_id = process.pid
         try:
-            await door.attach(own)
+            await door.attach(own_end)
             door.send_plan(pickle.dumps(self._plan))
             return await _wait(process)
         finally:

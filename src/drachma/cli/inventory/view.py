@@ -109,7 +109,7 @@ async def run(access: Access, view: View, output: TableFormat, *, is_watch: bool
     """Print the table once, or with ``is_watch`` print new and changed rows until interrupted."""
     async with http.HttpClient(access, clock=clock.SystemClock(), manager="drachma-get") as client:
         if is_watch:
-            await _watch(client, view, output)
+            await watch(client, view, output)
         else:
             _write(await read_rows(client, view, output), view, output)
 
@@ -128,9 +128,9 @@ async def read_rows(client: Client, view: View, output: TableFormat) -> list[inv
     return view.named(rows)
 
 
-async def _list_kind(client: Client, view: View, kind: target.Of[Any]) -> protocol.Listing[Any]:
+async def _list_kind(client: Client, view: View, kind: target.Of[Any], *, limit: int = 0) -> protocol.Listing[Any]:
     try:
-        return await client.list(kind, view.selection(kind))
+        return await client.list(kind, view.selection(kind), limit=limit)
     except errors.ObjectNotFoundError as error:
         resource = target.of(kind)
         hint = "; drachma up --queueing does" if resource.group == _QUEUEING else ""
@@ -174,11 +174,18 @@ def print_rows(rows: Sequence[inventory.Row], columns: Sequence[str], *, widths:
     return widths
 
 
-async def _watch(client: Client, view: View, output: TableFormat) -> None:
-    """Print all rows, and then each new or changed row, until interrupted."""
+async def watch(client: Client, view: View, output: TableFormat) -> None:
+    """Print all rows, and then each new or changed row, until cancelled.
+
+    Raises:
+        errors.ObjectNotFoundError: the server does not have a kind.
+    """
     # Informers take a tenth of a second to import, and a table that is printed once needs none.
     from drachma.runtime import Informers, informer
 
+    for kind in needs(view, output):
+        # An informer would wait for a kind that is not served.
+        await _list_kind(client, view, kind, limit=1)
     changed = asyncio.Event()
     async with Informers(client) as informers:
         by_kind = {kind: informers.of(kind, view.selection(kind)) for kind in needs(view, output)}

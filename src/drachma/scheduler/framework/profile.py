@@ -165,10 +165,10 @@ class Profile:
         if not nominated:
             return self.filter(cycle, alive)
         passing, rejections = self._filter_nominated_nodes(cycle, nominated)
-        others = alive
+        other_nodes = alive
         for info, _ in nominated:
-            others &= ~info.bit
-        passing, more = self.filter(cycle, others | passing)
+            other_nodes &= ~info.bit
+        passing, more = self.filter(cycle, other_nodes | passing)
         return passing, [*rejections, *more]
 
     def _filter_nominated_nodes(self, cycle: cyclestate.CycleState, nominated: _Nominated) -> plugin.Filtered:
@@ -276,8 +276,8 @@ def _nominated(cycle: cyclestate.CycleState, alive: int) -> _Nominated:
         info = nodes.at(alive.bit_length() - 1)
         nominees = nominations.ahead_on(cycle.pod, info.name)
         return [(info, nominees)] if nominees else []
-    found = ((nodes.find(name), nominees) for name, nominees in nominations.ahead_of(cycle.pod))
-    return [(info, nominees) for info, nominees in found if info is not None and info.bit & alive]
+    candidates = ((nodes.find(name), nominees) for name, nominees in nominations.ahead_of(cycle.pod))
+    return [(info, nominees) for info, nominees in candidates if info is not None and info.bit & alive]
 
 
 def _unsatisfied_message(plugins: list[str], *, suffix: str = "") -> str:

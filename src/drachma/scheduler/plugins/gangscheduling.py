@@ -58,11 +58,11 @@ def _is_large_enough(gang: gangs.Gang) -> bool:
 
 
 def _member_helps(snapshot: Snapshot, waiting_pod: pod.Pod, _old: object, new: pod.Pod) -> bool:
-    key, other = gangs.key_of(waiting_pod), gangs.key_of(new)
-    if key == other or key is None or other is None or key.source is not gangs.Source.POD_GROUP:
-        return key == other
+    key, new_key = gangs.key_of(waiting_pod), gangs.key_of(new)
+    if key == new_key or key is None or new_key is None or key.source is not gangs.Source.POD_GROUP:
+        return key == new_key
     gang = snapshot.gangs.of(waiting_pod)
-    return isinstance(gang, gangs.Gang) and any(leaf.key == other for leaf in gang.leaves)
+    return isinstance(gang, gangs.Gang) and any(leaf.key == new_key for leaf in gang.leaves)
 
 
 def _group_helps(snapshot: Snapshot, waiting_pod: pod.Pod, _old: object, new: changes.Group) -> bool:

@@ -46,8 +46,8 @@ class Answers(Generic[AnswerT]):
 
     def find(self, info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo]) -> AnswerT | None:
         """Return the answer of a node with these nominated pods, or None if it was not kept or may be outdated."""
-        kept = self._by_node.get(info.name)
-        return kept.answer if kept is not None and kept.holds(info, nominees) else None
+        trial = self._by_node.get(info.name)
+        return trial.answer if trial is not None and trial.holds(info, nominees) else None
 
     def keep(self, info: nodeinfo.NodeInfo, nominees: Sequence[podinfo.PodInfo], answer: AnswerT) -> None:
         """Keep the answer of a node as it is now."""

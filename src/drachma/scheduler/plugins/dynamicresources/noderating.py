@@ -162,9 +162,9 @@ def _own(block: pool.Block, node: nodeinfo.NodeInfo) -> int:
 def _free(block: pool.Block, node: nodeinfo.NodeInfo, snapshot: Snapshot) -> Iterator[int]:
     """Yield the free thousandths of each device of a node, and of each device that is partitioned."""
     state, own = snapshot.devices.state, _own(block, node)
-    taken, in_part = state.taken(block), state.partly_used(block)
+    taken_bits, in_part = state.taken(block), state.partly_used(block)
     for place in views.positions(own & ~block.consuming):
-        if taken >> place & 1:
+        if taken_bits >> place & 1:
             yield 0
         elif in_part >> place & 1:
             used = capacity.consumed_share(block.devices[place], state.consumed(block.device_id(place)))
