@@ -9,6 +9,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from drachma.api import codec, meta, node, resourceslice
+from drachma.api.struct import ABSENT_TUPLE
 from drachma.client import patches, protocol, refusal
 from drachma.client.protocol import Change, Event
 
@@ -179,20 +180,22 @@ class SliceServer:
         if devices:
             devices = tuple(self._stored_device(device) for device in devices)
         if "DRAPartitionableDevices" in self.drops:
-            spec = structs.replace(spec, shared_counters=(), per_device_node_selection=None)
+            spec = structs.replace(spec, shared_counters=ABSENT_TUPLE, per_device_node_selection=None)
         if "DRAPartitionableDevicesType" in self.drops:
             spec = structs.replace(spec, partition_type_attribute=None)
         if "DRAOptionalNodeOperations" in self.drops:
-            spec = structs.replace(spec, skip_node_operations=())
+            spec = structs.replace(spec, skip_node_operations=ABSENT_TUPLE)
         return structs.replace(spec, devices=devices)
 
     def _stored_device(self, device: resourceslice.Device) -> resourceslice.Device:
         if "DRADeviceTaints" in self.drops:
-            device = structs.replace(device, taints=())
+            device = structs.replace(device, taints=ABSENT_TUPLE)
         if "DRAPartitionableDevices" in self.drops:
-            device = structs.replace(device, consumes_counters=())
+            device = structs.replace(device, consumes_counters=ABSENT_TUPLE)
         if "DRADeviceBindingConditions" in self.drops:
-            device = structs.replace(device, binding_conditions=(), binding_failure_conditions=(), binds_to_node=None)
+            device = structs.replace(
+                device, binding_conditions=ABSENT_TUPLE, binding_failure_conditions=ABSENT_TUPLE, binds_to_node=None
+            )
         if "DRAConsumableCapacity" in self.drops:
             device = structs.replace(device, allow_multiple_allocations=None)
         if not device.taints:

@@ -27,22 +27,22 @@ QUIET_SECONDS = 50.0
 
 @vectors.each("publish", where=lambda case: case["kind"] == "publish")
 async def test_publish(case: Line) -> None:
-    stage = _Stage(case)
+    stage = Stage(case)
     try:
         for number, step in enumerate(case["steps"]):
             answer = await stage.do(step)
             if "want" in step:
-                _compare(answer, step["want"], pools=len(_pools(case)), where=f"step {number}")
+                compare(answer, step["want"], pools=len(pool_names(case)), where=f"step {number}")
     finally:
         await stage.stop()
 
 
-def _pools(case: Line) -> set[str]:
+def pool_names(case: Line) -> set[str]:
     names = {each["spec"]["pool"]["name"] for each in case.get("existing", ())}
     return names.union(*(step.get("pools", ()) for step in case["steps"]))
 
 
-def _compare(answer: Line, want: Line, *, pools: int, where: str) -> None:
+def compare(answer: Line, want: Line, *, pools: int, where: str) -> None:
     if "startError" in want:
         assert answer == want, where
         return
@@ -76,7 +76,7 @@ def _prefix(name: str) -> str:
     return name.rpartition("-")[0]
 
 
-class _Stage:
+class Stage:
     """A publisher, an API server, and a clock that is moved by hand."""
 
     def __init__(self, case: Line) -> None:

@@ -177,7 +177,7 @@ def ask(rng: random.Random) -> Document:
         }
         for each in [_spec(rng) for _ in range(rng.choice((1, 2, 3)))]
     ]
-    listed = [device for each in files for device in _devices_of(each["text"])]
+    listed = [device for each in files for device in _devices_of(str(each["text"]))]
     devices = [
         rng.choice(listed or _QUALIFIED) if rng.random() < 0.95 else rng.choice(_QUALIFIED)
         for _ in range(rng.choice((1, 2, 3)))

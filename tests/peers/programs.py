@@ -1,10 +1,10 @@
-"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a runtime, a program that
-answers with the library of the Container Device Interface (CDI), the kubelet, the controllers of JobSets,
-LeaderWorkerSets and Ray, and helm.
+"""Programs that drachma is tried with, built from Go modules: a driver on upstream's helper, a program that publishes
+with upstream's controller, a runtime, a program that answers with the library of the Container Device Interface (CDI),
+the kubelet, the controllers of JobSets, LeaderWorkerSets and Ray, and helm.
 
 ``python -m tests.peers.programs`` builds all of them; names as arguments build only those. The programs are kept
 outside the project, in ``$DRACHMA_PEERS_CACHE`` or ``~/.cache/drachma/peers``, by a hash of their sources. All but
-the first three take minutes the first time.
+the first four take minutes the first time.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(__file__).parent / "go"
 _HELM = pathlib.Path(__file__).parents[1] / "cluster" / "go" / "helm"
 """Module that pins helm, for the tests on a real control plane too."""
 CACHE = gobuild.cache_folder("peers", "DRACHMA_PEERS_CACHE")
-NAMES = ("driver", "runtime", "cdi", "kubelet", "jobset", "lws", "kuberay", "helm")
+NAMES = ("driver", "publish", "runtime", "cdi", "kubelet", "jobset", "lws", "kuberay", "helm")
 
 
 _OWN_MODULES = frozenset({"cdi"})

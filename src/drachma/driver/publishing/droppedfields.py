@@ -42,6 +42,15 @@ def problem(
     )
 
 
+def has_new_times(sent: resourceslice.ResourceSlice, stored_slice: resourceslice.ResourceSlice) -> bool:
+    """Return True if the server has set times of taints, which a driver leaves to it."""
+    return any(
+        taint.time_added is None and stored_taint.time_added is not None
+        for device, stored_device in zip(sent.spec.devices, stored_slice.spec.devices, strict=False)
+        for taint, stored_taint in zip(device.taints, stored_device.taints, strict=False)
+    )
+
+
 def _features(sent: resourceslice.ResourceSliceSpec, stored_spec: resourceslice.ResourceSliceSpec) -> Iterator[str]:
     pairs = list(zip(sent.devices, stored_spec.devices, strict=False))
     if any(len(desired.taints) > len(actual.taints) for desired, actual in pairs):

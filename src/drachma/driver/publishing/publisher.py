@@ -237,11 +237,12 @@ class Publisher:
         self._writes.of(verb).inc()
         self._view.wrote(stored_slice)
         problem = droppedfields.problem(write.slice, stored_slice, position=write.position)
-        # What the server has is what is wanted from now on: times that it set, and without what it does not store.
-        # These layouts are obsolete if the driver published other pools meanwhile.
-        layout = layouts[stored_slice.spec.pool.name]
-        slices = list(layout.slices)
-        slices[write.position] = droppedfields.content_of(stored_slice.spec)
-        layouts[stored_slice.spec.pool.name] = structs.replace(layout, slices=tuple(slices))
+        if problem is not None or droppedfields.has_new_times(write.slice, stored_slice):
+            # What the server has is what is wanted from now on: times that it set, and without what it does not store.
+            # These layouts are obsolete if the driver published other pools meanwhile.
+            layout = layouts[stored_slice.spec.pool.name]
+            slices = list(layout.slices)
+            slices[write.position] = droppedfields.content_of(stored_slice.spec)
+            layouts[stored_slice.spec.pool.name] = structs.replace(layout, slices=tuple(slices))
         if problem is not None:
             self._told(Problem(f"{verb} ResourceSlice", problem))
