@@ -25,12 +25,12 @@ from typing import Final
 
 import uvloop
 
-_THRESHOLDS: Final = (10_000, 10, 100)
+_THRESHOLDS: Final = (10_000, 3, 300)
 """New containers before the interpreter scans them, scans of these before it scans survivors, and scans of survivors
 before it scans all objects, which a process does that is never idle.
 """
 
-_FULL_AFTER: Final = 20
+_FULL_AFTER: Final = 50
 """Scans of survivors before all objects are scanned in an idle process."""
 
 _PERIOD_SECONDS: Final = 0.25
