@@ -1,7 +1,9 @@
 """The runtime of long-running commands: uvloop, a garbage collector tuned for objects that stay, and the C heap.
 
-With Python's default thresholds the garbage collector takes a quarter of the processor time of a busy control plane. So
-objects that exist at the start are never scanned, and the others as :mod:`drachma.process.collection` says.
+An API server keeps hundreds of thousands of objects without cycles. With Python's default thresholds the collector
+scans them again and again and finds nothing, which takes a quarter of the processor time of a busy control plane, and
+each scan holds the loop. So objects that exist at the start are never scanned. The interpreter scans new objects, and
+those that have survived a few such scans, not many at a time. All objects are scanned while the process is idle.
 
 By default glibc raises the size from which it maps memory separately up to 32 MiB, once blocks of such a size were
 freed. From then on the buffers of TLS connections (256 KiB each) and large documents lie between small blocks in the
@@ -17,12 +19,23 @@ import contextlib
 import ctypes
 import gc
 import sys
+import time
 from collections.abc import Iterator
 from typing import Final
 
 import uvloop
 
-from drachma.process import collection
+_THRESHOLDS: Final = (10_000, 3, 300)
+"""New containers before the interpreter scans them, scans of these before it scans survivors, and scans of survivors
+before it scans all objects, which a process does that is never idle.
+"""
+
+_FULL_AFTER: Final = 50
+"""Scans of survivors before all objects are scanned in an idle process."""
+
+_PERIOD_SECONDS: Final = 0.25
+_IDLE_SHARE: Final = 0.2
+"""Processor time, as a part of the period, below which the process counts as idle."""
 
 _SWITCH_SECONDS: Final = 0.0005
 """Time for which a thread may compute while the event loop waits for Python's lock."""
@@ -42,20 +55,40 @@ def runner() -> Iterator[asyncio.Runner]:
     """Yield a runner for the coroutines of one command, and restore the interpreter's settings at the end."""
     before, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.freeze()
-    gc.set_threshold(*collection.THRESHOLDS)
+    gc.set_threshold(*_THRESHOLDS)
     sys.setswitchinterval(_SWITCH_SECONDS)
     return_freed_memory()
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop_runner:
-            old_generations = collection.OldGenerations(loop_runner.get_loop())
+            collector = _IdleCollector(loop_runner.get_loop())
             try:
                 yield loop_runner
             finally:
-                old_generations.stop()
+                collector.stop()
     finally:
         sys.setswitchinterval(interval)
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+class _IdleCollector:
+    """Garbage collector of all objects, which runs on an event loop while the process is idle."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._used = time.process_time()
+        self._timer = loop.call_later(_PERIOD_SECONDS, self._check)
+
+    def stop(self) -> None:
+        """Collect no more."""
+        self._timer.cancel()
+
+    def _check(self) -> None:
+        is_idle = time.process_time() - self._used < _IDLE_SHARE * _PERIOD_SECONDS
+        if is_idle and gc.get_count()[2] >= _FULL_AFTER:
+            gc.collect()
+        self._used = time.process_time()
+        self._timer = self._loop.call_later(_PERIOD_SECONDS, self._check)
 
 
 def return_freed_memory() -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drachma.server.kinds.apiextensions import customresource, extensions
+from drachma.server.kinds.apiextensions import customresource
 from drachma.server.kinds.apiextensions.definition import Definition
 from drachma.server.pipeline import update
 from drachma.server.surface.apisurface import Kind
@@ -31,7 +31,7 @@ def making_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
         threads.append(threading.current_thread())
         return make(definition)
 
-    monkeypatch.setattr(extensions.customresource, "kind", note)
+    monkeypatch.setattr(customresource, "kind", note)
     return threads
 
 
