@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from drachma.cel import cache
+from drachma.cel import cache, program
 from drachma.cel.runtime import regex
 from tests.property.cel_hostile import ENV
 
@@ -31,5 +31,5 @@ def test_a_refused_pattern_keeps_nothing_of_its_request(pattern: str) -> None:
 
 def test_a_refused_expression_keeps_nothing_of_its_request() -> None:
     programs = cache.Cache(ENV)
-    assert _refuse(lambda: programs.selector("device.nothing("), cache.program.CompilationError)() is None
+    assert _refuse(lambda: programs.selector("device.nothing("), program.CompilationError)() is None
     assert len(programs) == 1
