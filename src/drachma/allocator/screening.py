@@ -179,7 +179,7 @@ class Screener:
         self._judges: dict[str, expressions.Judge] = {}
         self._characters = 0
         self._shapes: dict[Hashable, RequestShape] = {}
-        self._derivations: dict[str, expressions.Derivation | errors.CelError] = {}
+        self._derivations: dict[str, expressions.Derivation] = {}
 
     def shape(
         self,
@@ -220,13 +220,7 @@ class Screener:
         """Return a derived attribute's compiled expression. Raises CelError."""
         derivation = self._derivations.get(expression)
         if derivation is None:
-            try:
-                derivation = self._compiler.derivation(expression)
-            except errors.CelError as error:
-                derivation = error
-            self._derivations[expression] = derivation
-        if isinstance(derivation, errors.CelError):
-            raise derivation
+            derivation = self._derivations[expression] = self._compiler.derivation(expression)
         return derivation
 
     def _judges_of(self, selectors: tuple[devices.DeviceSelector, ...]) -> tuple[expressions.Judge, ...]:

@@ -136,7 +136,8 @@ class Compiler:
         try:
             compiled = self.compile(expression, expressions=expressions)
         except program.CompilationError as error:
-            compiled = error
+            # A policy keeps it: without the frames that raised it, and what their request holds.
+            compiled = program.CompilationError(str(error), internal=error.internal)
         self._fields[name] = types.DYN if isinstance(compiled, program.CompilationError) else _kept(compiled.result)
         return compiled
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Final
+from typing import Final, NamedTuple
 
 from drachma.bounds import memory
 from drachma.cel import environment, program
@@ -19,7 +19,15 @@ PROGRAM_BYTES: Final = 16 * 1024
 CHARACTER_BYTES: Final = 1000
 """Bytes of a program for every character of its expression; chains of macros take as much."""
 
-_Outcome = program.Program | program.CompilationError
+
+class _Refusal(NamedTuple):
+    """Text of a refusal. An error would keep the frames that raised it, with all that a request holds."""
+
+    message: str
+    is_internal: bool
+
+
+_Outcome = program.Program | _Refusal
 
 
 class Cache:
@@ -54,21 +62,21 @@ class Cache:
                     self._entries.put(key, entry, size=_size(expression, entry))
                 else:
                     entry = first
-        if isinstance(entry, program.CompilationError):
-            raise program.CompilationError(str(entry), internal=entry.internal)
+        if isinstance(entry, _Refusal):
+            raise program.CompilationError(entry.message, internal=entry.is_internal)
         return entry
 
-    def _compile(self, expression: str, *, derived: bool) -> program.Program | program.CompilationError:
+    def _compile(self, expression: str, *, derived: bool) -> _Outcome:
         # Outside the lock: compiling takes a while, and other callers should not wait for it.
         try:
             return program.compile_expression(expression, self._env, derived=derived)
         except program.CompilationError as error:
-            return error
+            return _Refusal(str(error), error.internal)
 
 
 def _size(expression: str, entry: _Outcome) -> int:
-    if isinstance(entry, program.CompilationError):
-        return 2 * (len(expression) + len(str(entry)))
+    if isinstance(entry, _Refusal):
+        return 2 * (len(expression) + len(entry.message))
     return PROGRAM_BYTES + CHARACTER_BYTES * len(expression)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import re2  # type: ignore[import-untyped]
 
@@ -74,11 +74,17 @@ _CATEGORIES: Final = {
     "any": "Any",
 }  # fmt: skip
 
-_outcomes: Final = memory.Cache[str, "Any | PatternError"]("patterns")
+_outcomes: Final = memory.Cache[str, Any]("patterns")
 
 
 class PatternError(ValueError):
     """A text is not a regular expression; the message is Go's."""
+
+
+class _Refusal(NamedTuple):
+    """Message of a refusal. An error would keep the frames that raised it, with all that a request holds."""
+
+    message: str
 
 
 def compile_pattern(pattern: str) -> Any:
@@ -91,12 +97,12 @@ def compile_pattern(pattern: str) -> Any:
             effort.spend(_INSTRUCTION_EFFORT * size)
             outcome = _compile(pattern, _options(size))
         except PatternError as error:
-            outcome = error
+            outcome = _Refusal(str(error))
         # Twice: a matcher may have a second program.
-        memory = len(pattern) * 2 if isinstance(outcome, PatternError) else 2 * _memory(size)
+        memory = len(pattern) + len(outcome.message) if isinstance(outcome, _Refusal) else 2 * _memory(size)
         _outcomes.put(pattern, outcome, size=memory)
-    if isinstance(outcome, PatternError):
-        raise PatternError(str(outcome))
+    if isinstance(outcome, _Refusal):
+        raise PatternError(outcome.message)
     return outcome
 
 
