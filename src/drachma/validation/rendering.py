@@ -125,6 +125,9 @@ def _item(owner: Struct, name: str, form: Any) -> str:
         return "null"
     if value is None and isinstance(owner, resourceslice.Counter | resourceslice.DeviceCapacity) and name == "value":
         return '"0"'
+    if isinstance(owner, devices.OpaqueDeviceConfiguration) and name == "parameters" and value is not None:
+        # The bytes of the client, and not a map of Go, whose keys would be sorted.
+        return msgspec.json.encode(value).decode().translate(ESCAPES)
     display: str = form(value)
     return display
 

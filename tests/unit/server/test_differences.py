@@ -217,3 +217,12 @@ async def test_a_secret_that_is_replaced_unchanged_is_not_written_again(server: 
     created = (await server.call("POST", secrets, {"metadata": {"name": "s"}, "stringData": {"k": "v"}})).body
     replaced = (await server.call("PUT", f"{secrets}/s", created)).body
     assert replaced["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+
+
+async def test_an_explicit_empty_list_counts_as_absent(server: Client) -> None:
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    spec = {"hard": {"pods": "1"}, "scopes": ["NotTerminating"]}
+    stored = (await server.call("POST", quotas, {"metadata": {"name": "q"}, "spec": spec})).body
+    stored["spec"]["scopes"] = []
+    refusal = await server.call("PUT", f"{quotas}/q", stored)
+    assert refusal.body["details"]["causes"][0]["message"] == "Invalid value: null: field is immutable"

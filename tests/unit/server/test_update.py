@@ -221,3 +221,47 @@ async def test_scale(server: Client) -> None:
 
 def _json(document: dict[str, Any]) -> str:
     return json.dumps(document)
+
+
+TEMPLATED = {"spec": {"containers": [{"name": "c", "image": "x"}]}, "metadata": {"labels": {"a": "b"}}}
+
+
+@pytest.mark.parametrize(
+    ("place", "document", "changes", "want"),
+    [
+        pytest.param(
+            "/api/v1/namespaces/default/podtemplates",
+            {"template": TEMPLATED},
+            {"template": {"metadata": {"labels": {"a": "c"}}}},
+            2,
+            id="template-of-a-pod-template",
+        ),
+        pytest.param(
+            "/api/v1/namespaces/default/podtemplates",
+            {"template": TEMPLATED},
+            {"metadata": {"annotations": {"a": "b"}}},
+            1,
+            id="annotations-of-a-pod-template",
+        ),
+        pytest.param(
+            "/apis/apps/v1/namespaces/default/deployments",
+            {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATED}},
+            {"metadata": {"annotations": {"a": "b"}}},
+            2,
+            id="annotations-of-a-deployment",
+        ),
+        pytest.param(
+            "/apis/apps/v1/namespaces/default/deployments",
+            {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATED}},
+            {"metadata": {"labels": {"a": "b"}}},
+            1,
+            id="labels-of-a-deployment",
+        ),
+    ],
+)
+async def test_generations_count_changes(
+    server: Client, place: str, document: dict[str, Any], changes: dict[str, Any], want: int
+) -> None:
+    await server.call("POST", place, {**document, "metadata": {"name": "a"}})
+    patched = await server.call("PATCH", f"{place}/a", changes, content_type="application/merge-patch+json")
+    assert (patched.code, patched.body["metadata"]["generation"]) == (200, want)

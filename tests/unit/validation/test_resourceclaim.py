@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from drachma.api import gates
+from drachma.api import devices, gates
+from drachma.validation import rendering
 from tests.unit.validation import builders
 from tests.unit.validation.builders import ALLOCATED, CLAIM, Document, changed, create, setting, stored, update
 
@@ -526,3 +527,8 @@ class TestStatus:
         granted = builders.update_status(new, self.unallocated)
         assert [error.partition(":")[0] for error in granted] == ["status.allocation.devices.results[0].adminAccess"]
         assert builders.update_status(changed(new, setting("status.reservedFor", [])), new) == []
+
+
+def test_parameters_are_shown_in_the_order_of_the_client() -> None:
+    opaque = devices.OpaqueDeviceConfiguration(driver="a.com", parameters={"kind": "A", "a": "<b>"})
+    assert rendering.internal(opaque) == '{"Driver":"a.com","Parameters":{"kind":"A","a":"\\u003cb\\u003e"}}'

@@ -80,8 +80,11 @@ class Loader:
         # Stored before its fields are made, because a field may have the type of its owner.
         self._types[reference] = new_type
         prefix = reference.removesuffix(name)
+        parents = {
+            field: part for part in record.get("embedded", {}) for field in version["types"].get(part, record)["fields"]
+        }
         for field, facts in record["fields"].items():
-            fields[field] = self._field(field, facts, prefix=prefix)
+            fields[field] = self._field(field, {"goParent": parents.get(field, ""), **facts}, prefix=prefix)
         return new_type
 
     def names(self, group: str) -> Iterator[str]:

@@ -86,6 +86,8 @@ REPLICA_SET: Final = Kind(
 
 
 class DeploymentStrategy(WorkloadStrategy):
+    counts_annotations = True
+
     def default_spec(self, spec: Document) -> None:
         super().default_spec(spec)
         for field, value in (("replicas", 1), ("revisionHistoryLimit", 10), ("progressDeadlineSeconds", 600)):

@@ -36,6 +36,9 @@ class DocumentStrategy:
 
     name_rule: metadata.NameRule = staticmethod(metadata.dns_subdomain)
     counts_generations = False
+    counts_annotations = False
+    """True if changes of annotations count as changes of the spec."""
+
     prefilled: frozenset[str] = frozenset({"metadata"})
     """Fields that already have all their empty parts when an object is stored."""
 
@@ -171,7 +174,11 @@ class DocumentStrategy:
     def update(self, subject: Subject, old: Subject, write: Write) -> None:
         content = subject.content = dict(subject.content)
         self.prepare_update(content, old.content, write)
-        if self.counts_generations and self._is_changed(content, old.content):
+        is_changed = self._is_changed(content, old.content) or (
+            self.counts_annotations
+            and (subject.metadata.get("annotations") or {}) != (old.metadata.get("annotations") or {})
+        )
+        if self.counts_generations and is_changed:
             subject.metadata["generation"] = old.metadata.get("generation", 0) + 1
         problems = list(self._check_metadata_update(subject, old))
         if self.rechecks_names:

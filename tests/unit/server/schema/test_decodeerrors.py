@@ -156,3 +156,25 @@ SECRET = served.schema("v1", "Secret")
 )
 def test_explain(kind: types.Object, document: Any, want: str) -> None:
     assert decodeerrors.explain(document, kind) == want
+
+
+@pytest.mark.parametrize(
+    ("volume", "want"),
+    [
+        pytest.param(
+            {"emptyDir": 80},
+            "json: cannot unmarshal number into Go struct field Volume.spec.volumes.VolumeSource.emptyDir "
+            "of type v1.EmptyDirVolumeSource",
+            id="embedded-struct",
+        ),
+        pytest.param(
+            {"configMap": {"name": 1}},
+            "json: cannot unmarshal number into Go struct field "
+            "ConfigMapVolumeSource.spec.volumes.VolumeSource.configMap.LocalObjectReference.name of type string",
+            id="embedded-struct-in-another",
+        ),
+    ],
+)
+def test_paths_name_embedded_structs(volume: dict[str, object], want: str) -> None:
+    pod = {"spec": {"volumes": [{"name": "v", **volume}]}}
+    assert decodeerrors.explain(pod, types.get("core/v1.Pod")) == want

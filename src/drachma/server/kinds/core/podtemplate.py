@@ -1,10 +1,10 @@
 """Pod templates as objects of their own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from drachma.server import objectmeta
+from drachma.server import documents, objectmeta
 from drachma.server.kinds.core import podspec
 from drachma.server.kinds.document import Document, DocumentStrategy
 from drachma.server.surface import cells, layout
@@ -22,6 +22,9 @@ class PodTemplateStrategy(DocumentStrategy):
         template = content["template"] = dict(content.get("template") or {})
         spec = template["spec"] = dict(template.get("spec") or {})
         podspec.default(spec)
+
+    def _is_changed(self, content: Document, old: Mapping[str, Any]) -> bool:
+        return not documents.same(content.get("template"), old.get("template"))
 
     def warnings(self, content: Document, subject: Subject) -> Iterable[str]:
         template, at = content["template"], Path("template")
