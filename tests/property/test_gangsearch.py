@@ -13,6 +13,8 @@ from tests.property.gangworlds import NODES, PODS, a_world, fits_some_way, gang_
     [(1, ()), (2, ("b", "b")), (2, ("a", "b"))], [(1, "a"), (2, "shared"), (1, ""), (2, "b")], 0
 )
 @example([(1, ("a",)), (2, ("b", "b"))], [(1, "b"), (2, "a"), (1, ""), (1, "b")], 1)
+@example([(4, ()), (3, ())], [(2, ""), (2, ""), (3, "")], 0)  # no order of shapes helps, only going back
+@example([(4, ()), (3, ()), (3, ())], [(2, ""), (2, ""), (3, ""), (3, "")], 0)  # the third choice of a pod
 def test_the_search_is_as_good_as_trying_everything(
     nodes: list[tuple[int, tuple[str, ...]]], pods: list[tuple[int, str]], spare: int
 ) -> None:

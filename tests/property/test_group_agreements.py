@@ -29,6 +29,10 @@ COUNTS = st.lists(st.sampled_from([1, 1, 2]), min_size=1, max_size=3)  # devices
 @given(nodes=NODES, counts=COUNTS, is_match=st.booleans())
 @example(nodes=[(1, ["1", "1", "1"]), (2, ["0", "0", ""])], counts=[1, 1], is_match=True)  # the rarer rail has room
 @example(nodes=[(1, ["", "1"]), (1, ["1", "0", "0"])], counts=[1, 1], is_match=True)  # as frequent, on other nodes
+@example(nodes=[(3, ["0", "1", "0"])], counts=[1, 1, 1], is_match=False)  # the first pod's rail, after the second's
+@example(nodes=[(1, ["0", "1", "2"]), (1, ["0"])], counts=[2, 1], is_match=False)  # other rails on the same node
+@example(nodes=[(1, ["0", "1"]), (1, ["2"])], counts=[1, 2], is_match=False)  # another node for the first pod
+@example(nodes=[(1, ["2"]), (1, ["0", "1"])], counts=[1, 2], is_match=False)
 def test_exactly_the_groups_that_fit_are_placed(
     nodes: list[tuple[int, list[str]]], counts: list[int], is_match: bool
 ) -> None:
@@ -129,6 +133,9 @@ SCOPES = st.sampled_from(["", "@x", "@x/r", "@y"])
 @example(nodes=[(3, ["0", "0", "1"])], running=[], counts=[2], scope="@x/r", is_match=True)
 @example(nodes=[(3, ["0", "0", "1"])], running=[], counts=[2], scope="@x/r", is_match=False)  # in one claim
 @example(nodes=[(3, ["0", "1"])], running=[], counts=[1], scope="", is_match=True)
+@example(nodes=[(3, ["0", "0", "1", "2"])], running=[0, 1], counts=[1], scope="", is_match=False)  # a rail twice
+@example(nodes=[(3, ["0", "1"])], running=[], counts=[1], scope="@y", is_match=True)  # out of scope
+@example(nodes=[(3, ["0", "1", "0", "1"])], running=[0, 1], counts=[1], scope="@y", is_match=True)
 def test_new_pods_agree_with_those_that_run(
     nodes: list[tuple[int, list[str]]], running: list[int], counts: list[int], scope: str, is_match: bool
 ) -> None:

@@ -208,7 +208,8 @@ def _with_container(job: Document, name: str, values: Document) -> Document:
     variables = {each.get("name"): each for field in (container, values) for each in field.get("env") or ()}
     changed = {**_merge(container, values), **({"env": list(variables.values())} if variables else {})}
     path = ("template", "spec", "template", "spec", "containers")
-    return put_path(job, path, [changed if each is container else each for each in containers])
+    after: Document = put_path(job, path, [changed if each is container else each for each in containers])
+    return after
 
 
 def _merge(value: Any, patch: Any, key: str | None = None) -> Any:
