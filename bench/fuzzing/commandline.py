@@ -1,4 +1,7 @@
-"""Fuzz run: a control plane with audit on, processes that send requests, and a canary that watches it."""
+"""Fuzz run: a control plane with audit on, processes that send requests, and a canary that watches it.
+
+An interrupt ends it early; what was sent by then is judged.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import concurrent.futures
 import contextlib
 import multiprocessing
 import pathlib
+import signal
 import tempfile
 import time
 from collections import Counter
@@ -45,6 +49,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     options = parser.parse_args(list(arguments))
     folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="fuzz"))
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / worker.STOP).unlink(missing_ok=True)
     print(f"fuzz run: seed {options.seed}, {options.requests:,} requests, findings in {folder}", flush=True)
     tokens = identities.make_tokens()
     (folder / "tokens.csv").write_text(identities.token_file(tokens))
@@ -109,6 +114,8 @@ async def _run(
         watching.append(asyncio.create_task(_print_progress(folder, observer, total=options.requests)))
         began = time.monotonic()
         loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, (folder / worker.STOP).touch)
         with concurrent.futures.ProcessPoolExecutor(
             options.workers, mp_context=multiprocessing.get_context("spawn")
         ) as pool:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import pathlib
 import random
+import signal
 import ssl
 import time
 from collections import Counter
@@ -19,6 +20,8 @@ from tests.scenarios import fuzzing
 from bench.fuzzing import identities, rawhttp, requests, surface, verdicts
 
 CONNECTIONS: Final = 16
+STOP: Final = "stop"
+"""File that ends a run early."""
 _HANG_SECONDS: Final = 30.0
 _STREAM_SECONDS: Final = 1.5
 _RAW_SECONDS: Final = 0.5
@@ -55,7 +58,9 @@ class Report(msgspec.Struct):
 
 
 def run(assignment: Assignment) -> Report:
-    """Send all requests of an assignment."""
+    """Send all requests of an assignment, or as many as there is time for until a file named ``stop`` appears."""
+    # The process that started this one decides what an interrupt means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return uvloop.run(_Worker(assignment).run())
 
 
@@ -73,6 +78,7 @@ class _Worker:
         self._encoder = msgspec.json.Encoder()
         self._ids = (assignment.findings / f"answered-{assignment.number}.txt").open("w", buffering=1 << 16)
         self._unanswered = (assignment.findings / f"unanswered-{assignment.number}.txt").open("w")
+        self._stop = assignment.findings / STOP
         self._progress = assignment.findings / f"progress-{assignment.number}.txt"
 
     async def run(self) -> Report:
@@ -85,7 +91,7 @@ class _Worker:
     async def _work(self) -> None:
         connection: _Connection | None = None
         report = self._report
-        while report.sent < self._assignment.requests:
+        while report.sent < self._assignment.requests and not self._stop.exists():
             report.sent += 1
             if report.sent % 500 == 0:
                 self._progress.write_text(str(report.sent))

@@ -73,7 +73,7 @@ def start(
 
         try:
             _, said = patience.until(look, lambda seen: seen[0] or "serving on" in seen[1], what="the server starts")
-        except AssertionError:
+        except BaseException:
             process.kill()
             process.wait()
             raise
