@@ -286,9 +286,17 @@ class ContainerStateTerminated(Struct, frozen=True, kw_only=True):
     finished_at: meta.Time | None = None
 
 
-class ContainerState(Struct, frozen=True, kw_only=True):
-    """State of a container: whether it has terminated."""
+class ContainerStateWaiting(Struct, frozen=True, kw_only=True):
+    """Reason why a container does not run yet, or not again."""
 
+    reason: str = ABSENT_TEXT
+    message: str = ABSENT_TEXT
+
+
+class ContainerState(Struct, frozen=True, kw_only=True):
+    """State of a container: whether it waits or has terminated."""
+
+    waiting: ContainerStateWaiting | None = None
     terminated: ContainerStateTerminated | None = None
 
 

@@ -12,6 +12,8 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 """Scheduler of pods that name none."""
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+_USUAL_WAITS: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+"""Reasons of containers that wait for their start as all do."""
 
 
 def scheduler_name(subject: pod.Pod) -> str:
@@ -43,6 +45,15 @@ def failure(subject: pod.Pod) -> str:
     }
     codes = [f"{name}: exit code {state.exit_code}" for name, state in states.items() if state and state.exit_code]
     return ", ".join(codes)
+
+
+def held_container(subject: pod.Pod) -> pod.ContainerStateWaiting | None:
+    """Return the state of the first container that cannot start or crashes again and again, or None."""
+    status = subject.status
+    for each in (*status.init_container_statuses, *status.container_statuses):
+        if each.state.waiting is not None and each.state.waiting.reason not in _USUAL_WAITS:
+            return each.state.waiting
+    return None
 
 
 def disruption_target(subject: pod.Pod, *, reason: str, message: str, now: datetime) -> pod.PodCondition | None:

@@ -314,11 +314,15 @@ def _pod_status(each: pod.Pod) -> str:
     """Return the state of a pod, as kubectl shows it."""
     if each.metadata.deletion_timestamp is not None:
         return "Terminating"
-    return each.status.reason or each.status.phase or "Pending"
+    held = podstate.held_container(each)
+    return each.status.reason or (held.reason if held is not None else each.status.phase or "Pending")
 
 
 def _pod_reason(each: pod.Pod) -> str:
-    """Return why a pod does not run: the message of the scheduler, of its node, or of its end."""
+    """Return why a pod does not run: the message of the scheduler, of its node, of a container, or of its end."""
+    held = podstate.held_container(each)
+    if held is not None and held.message:
+        return held.message
     for kind in ("PodScheduled", *(("Initialized", "Ready") if each.status.phase in ("", "Pending") else ())):
         condition = conditions.find(each.status.conditions, kind)
         if condition is not None and condition.status != "True":

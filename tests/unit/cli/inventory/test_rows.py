@@ -172,6 +172,25 @@ def test_failed_pods_have_the_exit_codes_of_their_containers() -> None:
     assert (row.cells["STATUS"], row.cells["REASON"]) == ("Failed", "c: exit code 4")
 
 
+def test_crashing_pods_say_what_their_container_waits_for() -> None:
+    message = "back-off 40s restarting failed container=c"
+    state = {"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": message}}}
+    crashing = read(
+        "Pod", "p", "v1", spec={"containers": []}, status={"phase": "Running", "containerStatuses": [state]}
+    )
+    (row,) = rows.TABLES["pods"].rows(clusters.Cluster(pods=(crashing,)), table.Filter(), NOW)
+    assert (row.cells["STATUS"], row.cells["REASON"]) == ("CrashLoopBackOff", message)
+
+
+def test_pods_that_start_as_usual_are_pending() -> None:
+    state = {"name": "c", "state": {"waiting": {"reason": "ContainerCreating"}}}
+    starting = read(
+        "Pod", "p", "v1", spec={"containers": []}, status={"phase": "Pending", "containerStatuses": [state]}
+    )
+    (row,) = rows.TABLES["pods"].rows(clusters.Cluster(pods=(starting,)), table.Filter(), NOW)
+    assert row.cells["STATUS"] == "Pending"
+
+
 def test_what_pods_are_to_their_nodes() -> None:
     columns = ("QOS", "CPU-SHARES", "CPU-QUOTA", "MEMORY-MAX", "OOM-SCORES", "EVICTION")
     assert shown("pods", *columns) == [("BestEffort", "2", "max", "max", "c:1000", "1")]
