@@ -295,7 +295,9 @@ async def test_other_reviews_are_answered_while_a_large_one_is_decided(
     older = _queue("v1beta1", cohort="c")
     older["metadata"]["annotations"] = {"long": "x" * lanes.LARGE}
     converting = asyncio.create_task(_converted(endpoint, "kueue.x-k8s.io/v1beta2", older))
-    await has_begun.wait()
+    begun = asyncio.create_task(has_begun.wait())
+    await asyncio.wait((begun, converting), timeout=patience.SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    assert not converting.done(), converting.result()
     assert await endpoint.ask("mutate-batch-v1-job", _job({})) == {"uid": "u", "allowed": True}
     is_other_answered.set()
     assert (await converting)["convertedObjects"][0]["spec"] == {"cohortName": "c"}

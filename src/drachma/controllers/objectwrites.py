@@ -59,6 +59,13 @@ class Writer(Generic[ObjectT]):
         """Change fields as a merge patch does. Return the stored object. Raises like document()."""
         return await self.replace(merge(self.document(subject, only_if_unchanged=only_if_unchanged), change))
 
+    async def annotate(self, subject: ObjectT, annotations: Mapping[str, str]) -> ObjectT:
+        """Set annotations with a status update, which counts no generation. Return the stored object. Raises like
+        document().
+        """
+        change = {"metadata": {"annotations": annotations}}
+        return await self.replace(merge(self.document(subject), change), subresource="status")
+
     async def update_status(
         self, subject: ObjectT, change: Mapping[str, Any], *, only_if_unchanged: bool = False
     ) -> ObjectT:

@@ -96,7 +96,7 @@ def _handler(answer: _Answer, lanes: Lanes, room: Room) -> Callable[[web.Request
         desk = _Desk(lanes, len(data))
         try:
             if desk.is_large:
-                async with room.enter(len(data), request):
+                async with room.enter(len(data), object()):
                     content = await reply(data, desk)
             else:
                 content = await reply(data, desk)

@@ -150,7 +150,7 @@ class DeploymentController:
     async def _mark(self, deployment: Deployment, number: int) -> None:
         if deployment.metadata.annotations.get(revisions.REVISION) == str(number):
             return
-        await self._writer.update(deployment, {"metadata": {"annotations": {revisions.REVISION: str(number)}}})
+        await self._writer.annotate(deployment, {revisions.REVISION: str(number)})
 
     async def _size(self, deployment: Deployment, new: Set | None, old: Sequence[Set]) -> None:
         """Change the sizes of sets by one step."""

@@ -80,17 +80,19 @@ class Registry(Generic[_PolicyT]):
         return hooks
 
     def _refresh(self) -> None:
-        self._revision = self._store.revision
+        """Compile policies that have changed. An interruption (effort.OverrunError) leaves them for the next lookup."""
+        revision = self._store.revision
         bindings: dict[str, list[Binding]] = {}
         for source in self._store.list(self._bindings_key).records:
             bindings.setdefault(source.value["spec"].get("policyName", ""), []).append(Binding.read(source.value))
         bound = [source for source in self._store.list(self._policies_key).records if source.key.name in bindings]
-        self._compiled = {_version(source): self._current(source) for source in bound}
-        self._hooks = tuple(
-            Hook(self._compiled[_version(source)], tuple(bindings[source.key.name]))
+        compiled = {_version(source): self._current(source) for source in bound}
+        hooks = tuple(
+            Hook(compiled[_version(source)], tuple(bindings[source.key.name]))
             for source in sorted(bound, key=lambda each: each.key.name)
         )
-        self._by_place = {}
+        self._compiled, self._hooks, self._by_place = compiled, hooks, {}
+        self._revision = revision
 
     def _current(self, source: record.Record) -> _PolicyT:
         compiled = self._compiled.get(_version(source))

@@ -66,7 +66,8 @@ class Webhooks:
         return webhooks
 
     def _refresh(self) -> None:
-        self._revision = self._store.revision
+        """Read the webhooks again. An interruption (effort.OverrunError) leaves that to the next lookup."""
+        revision = self._store.revision
         configurations = sorted(self._store.list(self._key).records, key=lambda each: each.key.name)
         self._webhooks = tuple(
             Webhook(document, configuration=each.key.name, position=position)
@@ -76,3 +77,4 @@ class Webhooks:
             if document.get("rules")
         )
         self._by_place = {}
+        self._revision = revision

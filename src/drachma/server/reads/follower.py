@@ -44,14 +44,22 @@ class Follower:
                 return
 
     def _read(self) -> None:
-        store, revision = self._store, self._seen
-        self._seen = store.revision
-        if revision < 0:
-            self._begin()
-            return
+        revision = self._seen
+        self._seen = self._store.revision
+        try:
+            if revision < 0:
+                self._begin()
+            else:
+                self._read_changes(revision)
+        except BaseException:
+            # The index may lack some changes, for example after effort.OverrunError.
+            self._seen = -1
+            raise
+
+    def _read_changes(self, revision: int) -> None:
         try:
             for resource in self._resources:
-                if store.changed(resource) > revision:
+                if self._store.changed(resource) > revision:
                     self._read_events(resource, revision)
         except (errors.GoneError, errors.StoreClosedError):
             self._begin()
