@@ -69,10 +69,12 @@ class _Kinds:
         self.all: tuple[Kind, ...] = ()
         self.unmade: Final[dict[str, record.Record]] = {}
         """Large definitions that have changed, by name."""
-        self._by_name: Final[dict[str, tuple[Definition, Kind]]] = {}
+        self._by_name: dict[str, tuple[Definition, Kind]] = {}
+        self._earlier: dict[str, tuple[Definition, Kind]] = {}
+        """Kinds before the index was cleared, for definitions that are still there."""
 
     def clear(self) -> None:
-        self._by_name.clear()
+        self._earlier, self._by_name = {**self._earlier, **self._by_name}, {}
         self.unmade.clear()
         self._publish()
 
@@ -84,6 +86,9 @@ class _Kinds:
             return
         definition = Definition(document, revision=entry.revision)
         self.unmade.pop(name, None)
+        if (earlier := self._earlier.pop(name, None)) is not None:
+            self._by_name[name] = earlier
+            self._publish()
         previous = self._by_name.get(name)
         if previous is not None and previous[0].is_like(definition):
             return
@@ -108,6 +113,7 @@ class _Kinds:
 
     def drop(self, entry: record.Record) -> None:
         self.unmade.pop(entry.key.name, None)
+        self._earlier.pop(entry.key.name, None)
         if self._by_name.pop(entry.key.name, None) is not None:
             self._publish()
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from drachma.server.kinds.apiextensions import customresource
+from drachma.bounds import effort
+from drachma.server.kinds.apiextensions import customresource, customresourcedefinition, extensions
 from drachma.server.kinds.apiextensions.definition import Definition
 from drachma.server.pipeline import update
 from drachma.server.surface.apisurface import Kind
@@ -88,3 +89,24 @@ async def test_they_outlive_the_server(server: Client) -> None:
     successor = await client.start(store=server.store)
     await successor.app.definitions.settle()
     assert (await successor.call("GET", widgets.path())).code == 200
+
+
+async def test_their_kinds_stay_when_definitions_are_read_again(
+    server: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index of definitions that was interrupted starts again."""
+    base = server.app.dispatcher.surface
+    await server.call("POST", DEFINITIONS, _large())
+    kinds = extensions.Extensions(server.store)
+    (entry,) = kinds.unmade()
+    kinds.add(extensions.MadeKind(entry))
+    await server.call("PATCH", DEFINITION, {"metadata": {"labels": {"changed": "yes"}}}, content_type=MERGE)
+
+    def interrupt(_document: object) -> bool:
+        raise effort.OverrunError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(customresourcedefinition, "is_established", interrupt)
+        with pytest.raises(effort.OverrunError):
+            kinds.extend(base)
+    assert kinds.extend(base).find(widgets.GROUP, "v1", plural="widgets") is not None
