@@ -60,7 +60,7 @@ class Mount(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a component needs that runs on every machine: variables, folders of its own, and a driver."""
+    """Environment variables, shared folders and driver of a component that runs on every machine."""
 
     variables: tuple[tuple[str, str], ...]
     """Names of environment variables, and the field of the pod or the text that each has."""
